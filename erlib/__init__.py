@@ -1,0 +1,39 @@
+"""Explanation-regularised text classifiers: trained, explained, measured and compared.
+
+The public names. Each is imported when it is first used, so that `import erlib` is instant.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "Attribution": "erlib.attributions",
+    "Classifier": "erlib.models",
+    "DataSpec": "erlib.config",
+    "EvalSpec": "erlib.config",
+    "ModelSpec": "erlib.config",
+    "OptimiserSpec": "erlib.config",
+    "RunSpec": "erlib.config",
+    "Stage": "erlib.training.stages",
+    "attribute": "erlib.attributions",
+    "carry_out": "erlib.training.stages",
+    "evaluate": "erlib.training.executors",
+    "load_classifier": "erlib.models",
+    "load_data": "erlib.data",
+    "per_epoch": "erlib.training.executors",
+    "per_text": "erlib.training.executors",
+    "run": "erlib.training.executors",
+    "settings": "erlib.parameters",
+    "term": "erlib.config",
+}
+__all__ = list(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'erlib' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,22 @@
+"""Attribution methods behind one verb, `attribute`; a new one is one registered function."""
+
+from erlib.attributions import alti, attention, decompx, gradients, perturbation
+from erlib.attributions.attribute import Attribution, attribute, attribute_encoded
+from erlib.attributions.registry import METHODS, attribution_table, described, method, register
+
+__all__ = [
+    "METHODS",
+    "Attribution",
+    "alti",
+    "attention",
+    "attribute",
+    "attribute_encoded",
+    "attribution_table",
+    "decompx",
+    "gradients",
+    "method",
+    "perturbation",
+    "register",
+]
+
+attribute.__doc__ = f"{attribute.__doc__}\n{described()}\n    "

@@ -1,0 +1,310 @@
+"""How important was each token? One verb for all methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from erlib.attributions.explained import TARGETS, check_target, chosen_target
+from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
+from erlib.attributions.registry import METHODS, Method, Request, Scores
+from erlib.attributions.registry import method as registered
+from erlib.attributions.variants import Options, options_of
+from erlib.data.encoding import Encoded, batch_indices, collate
+from erlib.errors import unknown
+from erlib.models.classifier import Classifier
+
+LEVELS = ("word", "token")
+RED, BLUE = "214,39,40", "31,119,180"
+MOST_TEXTS = 32  # in a batch, if the caller does not say; more are not faster
+
+
+@dataclass
+class Attribution:
+    """The scores of one text. At level "word" `tokens` are its words and no special is left.
+
+    `target` is the explained class, or (start, end). `completeness_gap` is Σ scores − (f(x) −
+    f(baseline)) before any reduction other than the signed sum, for methods that promise zero.
+    """
+
+    tokens: list[str]
+    word_ids: list[int]  # index into the words of the segment, -1 for specials
+    segment: list[int]
+    special: list[bool]
+    scores: np.ndarray  # [token]
+    layers: np.ndarray | None  # [layer, token]
+    target: int | tuple[int, int]
+    method: str
+    variant: str | None
+    completeness_gap: float | None
+
+    def _repr_html_(self) -> str:
+        """Each token on a ground as strong as its score: red for positive, blue for negative."""
+        shown = np.where(np.isfinite(self.scores), self.scores, 0.0)
+        strength = shown / (np.abs(shown).max(initial=0.0) or 1.0)
+        grounds = [f"rgba({RED if s > 0 else BLUE},{abs(s):.2f})" for s in strength]
+        spans = [
+            f'<span title="{score:.4g}" style="background:{ground};padding:0 .15em;'
+            f'border-radius:.2em">{escape(token)}</span>'
+            for token, score, ground in zip(self.tokens, self.scores, grounds, strict=True)
+        ]
+        name = self.method if self.variant is None else f"{self.method} ({self.variant})"
+        title = f"<small>{escape(name)} · target {self.target}</small>"
+        return f"<div>{title}<br>{' '.join(spans)}</div>"
+
+
+def attribute(
+    classifier: Classifier,
+    inputs: Any,
+    method: str,
+    *,
+    variant: str | None = None,
+    target: str = "predicted",
+    labels: Sequence[int] | None = None,
+    level: str = "word",
+    per_layer: bool = False,
+    batch_size: int | None = None,
+    max_memory: str | None = None,
+    seed: int = 0,
+) -> list[Attribution]:
+    """Scores for every input, in the order given.
+
+    inputs: strings, word lists, (a, b) pairs, {"question", "context"} mappings, or a `Dataset` from
+        `load_data`, which brings its labels.
+    variant: a paper's options under its name; the table below lists each method's. Without one:
+        word-embedding site, the target's logit, signed sum over dimensions, zero baseline,
+        integrated gradients with 50 points, nothing normalised; lime explains the probability,
+        and saliency takes the ℓ2 norm, since its signed sum is zero behind a layer norm.
+    target: "predicted", or "gold", which needs labels. A variant whose paper explains the gold
+        class does so whatever is asked. A model with one logit z explains z for class 1 and −z for
+        class 0; a span model z_start + z_end.
+    level: "word" sums a word's pieces and drops specials; "token" keeps every piece and special.
+    per_layer: also the scores after every layer, for the methods that have them.
+    batch_size, max_memory: texts at a time, and a size such as "2GB" for what a method may use
+        beside the model; by default as many as fit in a share of the free memory. Neither changes
+        a score.
+    seed: of the stochastic methods; each text draws from its own generator, so that its scores do
+        not depend on the texts beside it.
+    """
+    encoded = classifier.encode(inputs, labels=labels)
+    return attribute_encoded(
+        classifier,
+        encoded,
+        method,
+        variant=variant,
+        target=target,
+        level=level,
+        per_layer=per_layer,
+        batch_size=batch_size,
+        max_memory=max_memory,
+        seed=seed,
+    )
+
+
+def attribute_encoded(
+    classifier: Classifier,
+    encoded: Sequence[Encoded],
+    method: str,
+    *,
+    variant: str | None = None,
+    target: str = "predicted",
+    level: str = "word",
+    per_layer: bool = False,
+    batch_size: int | None = None,
+    max_memory: str | None = None,
+    seed: int = 0,
+) -> list[Attribution]:
+    """`attribute` for texts that are encoded already."""
+    chosen = registered(method)
+    options = options_of(method, variant, classifier.family)
+    if level not in LEVELS:
+        raise unknown("level", level, LEVELS)
+    if target not in TARGETS:
+        raise unknown("target", target, TARGETS)
+    if per_layer and not chosen.per_layer:
+        layered = ", ".join(sorted(name for name, m in METHODS.items() if m.per_layer))
+        raise ValueError(f"'{method}' has no per-layer scores; methods that have: {layered}")
+    if options.target == "gold":
+        target = "gold"
+    budget = None if max_memory is None else parse_bytes(max_memory)
+    results: dict[int, Attribution] = {}
+    with _explaining(classifier, dropout=options.dropout):
+        for indices in _batches(classifier, encoded, chosen, options, batch_size, budget):
+            texts = [encoded[i] for i in indices]
+            seeds = [text_seed(seed, text) for text in texts]
+            request = _request(classifier, texts, chosen, target, per_layer, seeds, budget, options)
+            with _drawing(seeds[0], options.dropout):
+                scores = chosen.function(request)
+            for row, (i, text) in enumerate(zip(indices, texts, strict=True)):
+                one = _one_text(request, scores, row, text)
+                one.method, one.variant = method, variant
+                results[i] = _by_word(one, text) if level == "word" else one
+    return [results[i] for i in range(len(encoded))]
+
+
+def _request(
+    classifier: Classifier,
+    texts: list[Encoded],
+    chosen: Method,
+    target: str,
+    per_layer: bool,
+    seeds: list[int],
+    budget: int | None,
+    options: Options,
+) -> Request:
+    batch = collate(texts, int(classifier.tokenizer.pad_token_id)).to(classifier.device)
+    gradients = "gradients" in chosen.needs
+    output = None
+    if target == "predicted":
+        with torch.set_grad_enabled(gradients):
+            output = classifier.forward(batch.inputs)
+    explained = chosen_target(target, batch, None if output is None else output.logits)
+    check_target(explained, classifier)
+    return Request(
+        classifier, batch, explained, per_layer, seeds, budget, options, gradients, output
+    )
+
+
+def text_seed(seed: int, text: Encoded) -> int:
+    """A seed of the text's own: of what it says, not of its place in the list."""
+    content = f"{seed}:{','.join(map(str, text.input_ids))}"
+    return int.from_bytes(sha256(content.encode()).digest()[:7], "big")
+
+
+def _batches(
+    classifier: Classifier,
+    encoded: Sequence[Encoded],
+    chosen: Method,
+    options: Options,
+    batch_size: int | None,
+    budget: int | None,
+) -> Iterator[list[int]]:
+    """Texts of similar length together, as many as asked for or as fit."""
+    lengths = [len(e.input_ids) for e in encoded]
+    if options.dropout:  # dropout draws for a whole batch; alone, a text meets its own draws
+        batch_size = 1
+    if batch_size is not None:
+        yield from batch_indices(lengths, batch_size)
+        return
+    available = memory_budget(budget, classifier.device)
+    graph = bool({"gradients", "embeddings"} & set(chosen.needs))
+    batch: list[int] = []
+    for (i,) in batch_indices(lengths, 1):  # from the shortest to the longest
+        fit = texts_that_fit(classifier, lengths[i], available, graph=graph)
+        if batch and len(batch) >= min(MOST_TEXTS, fit):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch
+
+
+@contextmanager
+def _explaining(classifier: Classifier, *, dropout: bool) -> Iterator[None]:
+    """Evaluation mode, and no gradient for any parameter beyond the embedding tables.
+
+    Gradients then stop at the embeddings, and passes keep only what they need for those.
+    """
+    model = classifier.model
+    was_training = model.training
+    tables = {id(p) for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()}
+    frozen = [p for p in model.parameters() if p.requires_grad and id(p) not in tables]
+    opened = [p for p in model.parameters() if not p.requires_grad and id(p) in tables]
+    # cuDNN's LSTM has a backward pass in training mode only
+    cudnn = torch.backends.cudnn.enabled and classifier.family != "jwa"
+    try:
+        classifier.train(dropout)
+        _require_gradients(frozen, False)
+        _require_gradients(opened, True)
+        with torch.backends.cudnn.flags(enabled=cudnn):
+            yield
+    finally:
+        _require_gradients(frozen, True)
+        _require_gradients(opened, False)
+        classifier.train(was_training)
+
+
+def _require_gradients(parameters: Sequence[nn.Parameter], wanted: bool) -> None:
+    for parameter in parameters:
+        parameter.requires_grad_(wanted)
+
+
+@contextmanager
+def _drawing(seed: int, dropout: bool) -> Iterator[None]:
+    """While dropout is on, it draws from this seed and leaves the global generator as it was."""
+    if not dropout:
+        yield
+        return
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        yield
+
+
+def _one_text(request: Request, scores: Scores, row: int, text: Encoded) -> Attribution:
+    """A row of a batch without its pads, with the options that apply to every method's scores."""
+    n = len(text.input_ids)
+    special = torch.tensor(text.special)
+    values = _finished(scores.tokens[row, :n], special, request.options)
+    layers = None
+    if scores.layers is not None:
+        layers = _finished(scores.layers[row, :, :n], special, request.options)
+    gap = scores.completeness_gap
+    target = request.target[row].tolist()
+    return Attribution(
+        tokens=list(text.tokens),
+        word_ids=list(text.word_ids),
+        segment=list(text.segment),
+        special=list(text.special),
+        scores=values.numpy(),
+        layers=None if layers is None else layers.numpy(),
+        target=tuple(target) if isinstance(target, list) else target,
+        method="",
+        variant=None,
+        completeness_gap=None if gap is None else float(gap[row]),
+    )
+
+
+def _finished(scores: Tensor, special: Tensor, options: Options) -> Tensor:
+    """normalise, absolute, specials: in the order of `Options`. scores [..., token]."""
+    scores = scores.detach().cpu()
+    counted = scores.masked_fill(special, 0.0) if options.specials == "last" else scores
+    if options.normalise == "sum":
+        scores = scores / counted.sum(dim=-1, keepdim=True)
+    elif options.normalise == "l2":
+        scores = scores / counted.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+    if options.absolute:
+        scores = scores.abs()
+    return scores.masked_fill(special, -torch.inf) if options.specials == "last" else scores
+
+
+def _by_word(one: Attribution, text: Encoded) -> Attribution:
+    """Pieces summed to words, specials dropped; words cut off with the text's end are absent."""
+    places: dict[tuple[int, int], list[int]] = {}
+    for token, (segment, word) in enumerate(zip(text.segment, text.word_ids, strict=True)):
+        if segment >= 0:
+            places.setdefault((segment, word), []).append(token)
+    pieces = list(places.values())
+    return Attribution(
+        tokens=[text.words[segment][word] for segment, word in places],
+        word_ids=[word for _, word in places],
+        segment=[segment for segment, _ in places],
+        special=[False] * len(places),
+        scores=np.array([one.scores[p].sum() for p in pieces]),
+        layers=(
+            None
+            if one.layers is None
+            else np.stack([one.layers[:, p].sum(axis=1) for p in pieces], axis=1)
+        ),
+        target=one.target,
+        method=one.method,
+        variant=one.variant,
+        completeness_gap=one.completeness_gap,
+    )

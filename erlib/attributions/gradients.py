@@ -1,0 +1,279 @@
+"""What do gradients with respect to the embeddings say?
+
+f is the explained number, x the tensor at the site (word embeddings or the embedding block's
+output), x' a baseline. Each method gives a vector per token, [batch, token, dim], which
+`options.reduce` turns into the token's score. Gradients are taken for x alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from captum.attr import DeepLift, IntegratedGradients
+from torch import Tensor, nn
+
+from erlib.attributions.explained import explained
+from erlib.attributions.memory import memory_budget, texts_that_fit
+from erlib.attributions.registry import Request, Scores, register
+from erlib.attributions.rescale import RescaleRule
+
+
+@register(
+    "saliency",
+    signed=False,
+    scope="global",
+    differentiable=True,
+    needs=("gradients",),
+    version=1,
+)
+def saliency(request: Request) -> Scores:
+    """Length of the gradient at the embedding: ‖∂f/∂x_t‖₂.
+
+    Not the signed sum over dimensions that other methods take: a layer norm does not see a constant
+    added to all dimensions, so that behind one (BERT's relatives, GPT-2) this sum is always zero.
+    """
+    return Scores(reduced(_gradient(request)[1], request.options.reduce))
+
+
+@register(
+    "input_x_gradient",
+    signed=True,
+    scope="global",
+    differentiable=True,
+    needs=("gradients",),
+    version=1,
+)
+def input_x_gradient(request: Request) -> Scores:
+    """Embedding times gradient: x_t ⊙ ∂f/∂x_t."""
+    x, gradient = _gradient(request)
+    return Scores(reduced(x * gradient, request.options.reduce))
+
+
+@register(
+    "integrated_gradients",
+    signed=True,
+    scope="global",
+    differentiable=False,
+    needs=("embeddings",),
+    version=1,
+)
+def integrated_gradients(request: Request) -> Scores:
+    """Gradients along the line from a baseline: (x − x') ⊙ ∫ ∂f(x' + a(x − x'))/∂x da."""
+    problem, options = _problem(request), request.options
+    if options.quadrature == "gausslegendre":
+        attributions = IntegratedGradients(problem.f).attribute(
+            problem.x,
+            problem.baseline,
+            additional_forward_args=problem.arguments,
+            n_steps=options.steps,
+            internal_batch_size=max(problem.rows, len(problem.x)),
+        )
+    else:  # SaLoss: the mean of `steps` left points and the end point
+        points = torch.linspace(0, 1, options.steps + 1).expand(len(problem.x), -1)
+        attributions = mean_along_path(problem, points)
+    return _scores(request, problem, attributions)
+
+
+@register(
+    "gradshap",
+    signed=True,
+    scope="global",
+    differentiable=False,
+    needs=("embeddings",),
+    version=1,
+)
+def gradshap(request: Request) -> Scores:
+    """Integrated gradients at a few random points of the line: expected gradients."""
+    problem = _problem(request)
+    # Captum draws for a whole batch from the global generator; here each text draws its own.
+    generators = [torch.Generator().manual_seed(seed) for seed in request.seeds]
+    draws = [torch.rand(request.options.samples, generator=g) for g in generators]
+    return _scores(request, problem, mean_along_path(problem, torch.stack(draws)))
+
+
+@register(
+    "deeplift",
+    signed=True,
+    scope="global",
+    differentiable=False,
+    needs=("embeddings",),
+    version=1,
+)
+def deeplift(request: Request) -> Scores:
+    """Differences to a baseline, propagated by the rescale rule (captum) or all rules (hooked).
+
+    Without a variant, and in the papers' variants, `captum_deeplift`; `hooked_deeplift` is the one
+    whose scores add up.
+    """
+    problem = _problem(request)
+    return _scores(request, problem, _deeplift(request, problem, copies=1))
+
+
+@register(
+    "deepshap",
+    signed=True,
+    scope="global",
+    differentiable=False,
+    needs=("embeddings",),
+    version=1,
+)
+def deepshap(request: Request) -> Scores:
+    """DeepLIFT, mean over several baselines: with equal ones, as in the paper, DeepLIFT itself."""
+    problem = _problem(request)
+    return _scores(request, problem, _deeplift(request, problem, copies=request.options.baselines))
+
+
+class Explained(nn.Module):
+    """f as a function of the tensor at the site: x [batch, token, dim] → [batch].
+
+    A module, because Captum's DeepLift looks for activation modules below the one it is given.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__()
+        self.model = request.classifier.model
+        self.request = request
+
+    def forward(self, x: Tensor, target: Tensor, *inputs: Tensor) -> Tensor:
+        named = dict(zip(self.request.batch.inputs, inputs, strict=True))
+        options = self.request.options
+        output = self.request.classifier.forward(named, **{options.site: x})
+        return explained(output.logits, target, named["attention_mask"], options.of)
+
+
+@dataclass
+class Problem:
+    """f, where it is explained, against what, and how many texts a pass may hold."""
+
+    f: Explained
+    x: Tensor
+    baseline: Tensor
+    arguments: tuple[Tensor, ...]  # of f, after x
+    rows: int
+
+
+def _problem(request: Request) -> Problem:
+    classifier, inputs = request.classifier, request.batch.inputs
+    site = request.options.site
+    with torch.no_grad():
+        x = getattr(request.output, site).detach()
+        baseline = torch.zeros_like(x)
+        if request.options.baseline == "pad":
+            pads = torch.full_like(inputs["input_ids"], int(classifier.tokenizer.pad_token_id))
+            baseline = getattr(classifier.forward({**inputs, "input_ids": pads}), site)
+    budget = memory_budget(request.max_memory, classifier.device)
+    return Problem(
+        f=Explained(request),
+        x=x,
+        baseline=baseline,
+        arguments=(request.target, *inputs.values()),
+        rows=texts_that_fit(classifier, x.shape[1], budget, graph=True),
+    )
+
+
+def _gradient(request: Request) -> tuple[Tensor, Tensor]:
+    """x and ∂f/∂x of the plain pass."""
+    output = request.output
+    x = getattr(output, request.options.site)
+    f = explained(output.logits, request.target, request.mask, request.options.of)
+    return x, torch.autograd.grad(f.sum(), x)[0]
+
+
+def mean_along_path(problem: Problem, points: Tensor) -> Tensor:
+    """(x − x') ⊙ mean_k ∂f(x' + a_k (x − x'))/∂x, points a [batch, k] of each text's own."""
+    x, baseline = problem.x, problem.baseline
+    texts = torch.arange(len(x)).repeat_interleave(points.shape[1])
+    mean = torch.zeros_like(x)
+    places = points.flatten().to(x)[:, None, None]
+    for rows, a in zip(texts.split(problem.rows), places.split(problem.rows), strict=True):
+        between = (baseline[rows] + a * (x[rows] - baseline[rows])).requires_grad_()
+        f = problem.f(between, *(argument[rows] for argument in problem.arguments))
+        (gradient,) = torch.autograd.grad(f.sum(), between)
+        mean.index_add_(0, rows.to(x.device), gradient / points.shape[1])
+    return (x - baseline) * mean
+
+
+def _deeplift(request: Request, problem: Problem, copies: int) -> Tensor:
+    """DeepLIFT of each text against `copies` of its baseline, averaged."""
+    hooked = request.options.rule == "hooked"
+    if hooked and request.classifier.family == "jwa":
+        raise ValueError(
+            "variant 'hooked' needs a rule for every step, and the gates of jwa's LSTM are inside "
+            "one fused operation; use 'captum'"
+        )
+    mean = torch.zeros_like(problem.x)
+    texts = torch.arange(len(problem.x)).repeat_interleave(copies)
+    for rows in texts.split(max(1, problem.rows // 2)):  # input and baseline run together
+        x, baseline = problem.x[rows], problem.baseline[rows]
+        arguments = tuple(argument[rows] for argument in problem.arguments)
+        one = hooked_deeplift if hooked else captum_deeplift
+        mean.index_add_(0, rows.to(mean.device), one(problem.f, x, baseline, arguments) / copies)
+    return mean
+
+
+class _SteadyDeepLift(DeepLift):
+    """Captum's DeepLift with Δy of Δy / Δx taken in double precision.
+
+    In single precision the rounding of y, divided by a small Δx, shows in the fourth digit of a
+    score, and differently in every batch.
+    """
+
+    def _backward_hook(self, module: nn.Module, grad_input: Tensor, grad_output: Tensor) -> Tensor:
+        if isinstance(getattr(module, "input", None), Tensor):
+            module.input = module.input.double()
+            module.output = type(module).forward(module, module.input)
+        return super()._backward_hook(module, grad_input, grad_output).to(grad_output.dtype)
+
+
+def captum_deeplift(
+    f: nn.Module, x: Tensor, baseline: Tensor, arguments: tuple[Tensor, ...] = ()
+) -> Tensor:
+    """Captum's DeepLIFT: the rescale rule at tanh, ReLU and the like, gradients elsewhere.
+
+    GELU, softmax, layer norm, products and LSTM are elsewhere, so that on a Transformer this is
+    nearly (x − x') ⊙ ∂f/∂x, and the completeness gap is large. It is what the papers ran.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
+        attributions = _SteadyDeepLift(f).attribute(
+            x.detach().requires_grad_(), baseline, additional_forward_args=arguments or None
+        )
+    return attributions.detach()
+
+
+def hooked_deeplift(
+    f: nn.Module, x: Tensor, baseline: Tensor, arguments: tuple[Tensor, ...] = ()
+) -> Tensor:
+    """DeepLIFT with a rule for every step (`erlib.attributions.rescale`): Σ = f(x) − f(x')."""
+    x = x.detach().requires_grad_()
+    with RescaleRule():
+        both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
+    (multiplier,) = torch.autograd.grad(both[: len(x)].sum(), x)
+    return (x.detach() - baseline) * multiplier
+
+
+def reduced(vectors: Tensor, how: str) -> Tensor:
+    """[batch, token, dim] → [batch, token]."""
+    match how:
+        case "sum":
+            return vectors.sum(dim=-1)
+        case "abs_sum":
+            return vectors.sum(dim=-1).abs()
+        case "abs_mean":
+            return vectors.mean(dim=-1).abs()
+        case "mean_abs":
+            return vectors.abs().mean(dim=-1)
+        case "l2":
+            return vectors.norm(dim=-1)
+    raise ValueError(f"unknown reduction '{how}'")
+
+
+def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
+    with torch.no_grad():
+        change = problem.f(problem.x, *problem.arguments) - problem.f(
+            problem.baseline, *problem.arguments
+        )
+    total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
+    return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)

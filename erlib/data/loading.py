@@ -1,0 +1,199 @@
+"""How does one get a corpus, know what is in it, and know that it is the same one?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pandas as pd
+import pyarrow.compute as pc
+from datasets import Dataset
+
+from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
+from erlib.data.hub import hub_rows, hub_splits
+from erlib.data.local import data_dir, local_info, local_rows, local_splits
+from erlib.data.packaged import packaged_rows, prepare
+from erlib.data.schema import to_dataset
+from erlib.data.splits import SPLITS
+from erlib.errors import unknown
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What a corpus holds, what was left out of it, and on what terms."""
+
+    name: str
+    source: str
+    sizes: Mapping[str, int]
+    dropped: Mapping[str, int]  # rule → how many
+    rationale: str | None  # human | phrase labels | lexicon
+    rationale_share: float | None  # share of words in a rationale, over all splits that have one
+    notes: tuple[str, ...]
+    licence: str
+
+
+def load_data(name: str, *, split: str = "train", source: str = "packaged") -> Dataset:
+    """One split of a corpus, with the columns of its task (see `erlib.data.schema`).
+
+    >>> load_data("movie_snippets", split="dev").column_names  # doctest: +SKIP
+    ['id', 'words', 'label', 'rationale']
+    """
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
+    if split not in SPLITS:
+        raise unknown("split", split, SPLITS)
+    return _load(name, split, source, os.environ.get("ERLIB_DATA"))[0]
+
+
+@lru_cache(maxsize=64)
+def _load(
+    name: str, split: str, source: str, where: str | None
+) -> tuple[Dataset, Mapping[str, int]]:
+    """`where` (ERLIB_DATA) only keeps what was read from one folder apart from another."""
+    info = _info(name, source)
+    dropped: dict[str, int] = {}
+    if source == "packaged":
+        rows = packaged_rows(name, split)
+    elif source == "local":
+        rows = local_rows(info, split)
+    else:
+        rows, dropped = hub_rows(info, split)
+    return to_dataset(rows, info.task, info.labels), dropped
+
+
+def _info(name: str, source: str) -> CorpusInfo:
+    info = local_info(name) if source == "local" else corpus(name)
+    if source not in info.sources and not (source == "local" and local_splits(name)):
+        fixes = {
+            "packaged": "use the packaged source (--data packaged)",
+            "local": f"put {name}/<split>.jsonl.gz under ERLIB_DATA and use the local source "
+            f"(--data local); original home: {info.home}",
+            "hub": "use the hub source (--data hub)",
+        }
+        raise FileNotFoundError(
+            f"corpus '{name}' cannot be had; tried {source}: it is not there; to fix: "
+            + ", or ".join(fixes[other] for other in info.sources)
+        )
+    return info
+
+
+def _splits(info: CorpusInfo, source: str) -> list[str]:
+    if source == "packaged":
+        return list(SPLITS)
+    if source == "local":
+        return local_splits(info.name)
+    return [] if info.hub is None else hub_splits(info.hub)
+
+
+def corpus_report(name: str, source: str = "packaged") -> CorpusReport:
+    """Count what is there: loads every split of the corpus."""
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
+    info = _info(name, source)
+    splits = _splits(info, source)
+    if not splits:
+        load_data(name, split="train", source=source)  # raises, and says what would fix it
+    sizes, dropped, marked, words = {}, dict[str, int](), 0, 0
+    seen: dict[str, str] = {}
+    for split in splits:
+        data, left_out = _load(name, split, source, os.environ.get("ERLIB_DATA"))
+        sizes[split] = len(data)
+        for rule, count in left_out.items():
+            dropped[rule] = dropped.get(rule, 0) + count
+        for row_id in data["id"][:]:
+            if row_id in seen:
+                raise ValueError(f"{name}: id '{row_id}' is in {seen[row_id]} and in {split}")
+            seen[row_id] = split
+        for column in {"rationale", "rationale_b"} & set(data.column_names):
+            bits = pc.list_flatten(data.data.column(column))
+            marked, words = marked + (pc.sum(bits).as_py() or 0), words + len(bits)
+    notes = [info.note] if info.note else []
+    if source == "packaged":
+        dropped, notes = dict(prepare(name).dropped), [*prepare(name).notes, *notes]
+    if info.rationale == "lexicon":
+        notes.append("rationales are lexicon rationales, not human annotations of these texts")
+    kind = (info.rationale or "human") if words else None
+    share = marked / words if words else None
+    return CorpusReport(name, source, sizes, dropped, kind, share, tuple(notes), info.licence)
+
+
+def fingerprint(dataset: Dataset) -> str:
+    """sha256 (hex) of the content of all columns in order: equal data, equal fingerprint."""
+    digest = hashlib.sha256()
+    for name in dataset.column_names:
+        values = {"column": name, "values": dataset[name][:]}
+        digest.update(json.dumps(values, ensure_ascii=False, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def select_rows(dataset: Dataset, n: int | None) -> Dataset:
+    """The `n` rows with the smallest sha256 of their id, in that order; None: all, as they are.
+
+    A larger `n` only adds rows, and no seed is involved.
+    """
+    if n is None:
+        return dataset
+    if n < 1:
+        raise ValueError(f"the number of rows must be at least 1, not {n}")
+    hashes = [hashlib.sha256(str(row_id).encode()).hexdigest() for row_id in dataset["id"][:]]
+    order = sorted(range(len(hashes)), key=hashes.__getitem__)
+    return dataset.select(order[:n])
+
+
+def list_corpora() -> pd.DataFrame:
+    """The registry as a table: nothing is loaded."""
+    return pd.DataFrame(
+        {
+            "corpus": info.name,
+            "task": info.task,
+            "classes": len(info.labels) or None,
+            "sources": ", ".join(info.sources),
+            "hub id": info.hub.id if info.hub else "",
+            "rationale": info.rationale or "",
+            "licence": info.licence,
+            "note": info.note,
+        }
+        for info in corpora().values()
+    )
+
+
+def check_corpora(source: str) -> pd.DataFrame:
+    """Try every corpus of a source; one row each: what came, what the papers expect, what to do."""
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
+    names = [info.name for info in corpora().values() if source in info.sources]
+    root = data_dir()
+    if source == "local" and root is not None and root.is_dir():
+        own = sorted(path.name for path in root.iterdir() if path.is_dir())
+        names += [name for name in own if name not in corpora() and local_splits(name)]
+    rows: list[dict[str, object]] = []
+    for name in names:
+        # Without a network every hub corpus would wait half a minute for the same answer.
+        offline = source == "hub" and bool(rows) and "Couldn't reach" in str(rows[-1]["note"])
+        rows.append(_check(name, source) if not offline else {**rows[-1], "corpus": name})
+    return pd.DataFrame(rows)
+
+
+def _check(name: str, source: str) -> dict[str, object]:
+    info = corpora().get(name)
+    papers = info.expected.items() if info else ()
+    expected = "; ".join(f"{paper} {_sizes(sizes)}" for paper, sizes in papers)
+    row: dict[str, object] = {"corpus": name, "source": source, "status": "ok", "sizes": ""}
+    row |= {"expected": expected, "rationale": "", "note": ""}
+    try:
+        report = corpus_report(name, source)
+        row |= {"sizes": _sizes(report.sizes), "rationale": report.rationale or ""}
+        row["note"] = "; ".join(report.notes)
+    except FileNotFoundError as error:
+        row |= {"status": "missing", "note": str(error)}
+    except ValueError as error:
+        row |= {"status": "error", "note": str(error)}
+    return row
+
+
+def _sizes(sizes: Mapping[str, int]) -> str:
+    return " / ".join(f"{sizes[split]:,}" if split in sizes else "–" for split in SPLITS)

@@ -1,0 +1,15 @@
+"""The losses of the five papers, one file per idea; importing this registers them."""
+
+from erlib.losses import explanation, task
+from erlib.losses.objective import OBJECTIVES, Objective, Step, Weighted, build, objective
+
+__all__ = [
+    "OBJECTIVES",
+    "Objective",
+    "Step",
+    "Weighted",
+    "build",
+    "explanation",
+    "objective",
+    "task",
+]

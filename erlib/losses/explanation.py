@@ -1,0 +1,68 @@
+"""How far are the model's attributions from the annotators' rationales? (ER lens, §3)
+
+Each guide is the attribution technique itself, computed inside the graph, with the scaling and
+the target that the paper gives it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from erlib.errors import unknown
+from erlib.losses.objective import Step, objective
+
+
+class Guidance(NamedTuple):
+    """What L_expl compares, all [batch, token] but `counts`, which is [batch] of 0/1."""
+
+    attribution: Tensor
+    target: Tensor
+    counts: Tensor
+
+
+def _attention(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
+    """ATT: the read token's row of the last layer's head-averaged attention, x 100, softmax."""
+    output, rows = step.forward(), torch.arange(len(rationale))
+    read = step.classifier.read_position(step.mask)
+    row = output.attentions[-1].mean(dim=1)[rows, read]  # [batch, token]
+    sharpened = torch.where(step.mask.bool(), 100 * row, -1e6).softmax(dim=-1)
+    return Guidance(sharpened, _spread(rationale), annotated.to(row.dtype))
+
+
+def _spread(rationale: Tensor) -> Tensor:
+    """e / Σe: the rationale as a distribution; rows without a rationale stay zero."""
+    return rationale / rationale.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+GUIDES = {"attention": _attention}
+
+
+@objective("explanation", version=1)
+class ExplanationLoss:
+    """L_expl = Σ_bt |â_bt − g_bt| m_bt k_b / Σ_bt m_bt k_b, a mean over tokens of the batch.
+
+    k_b says whether text b counts: with attention guidance only texts that have a rationale.
+    A batch in which no text counts has loss 0.
+    """
+
+    version: ClassVar[int]
+
+    def __init__(self, guide: str) -> None:
+        if guide not in GUIDES:
+            raise unknown("guide", guide, GUIDES)
+        self.guide = GUIDES[guide]
+
+    def loss(self, step: Step) -> dict[str, Tensor]:
+        batch = step.batch
+        if batch.rationale is None or batch.has_rationale is None:
+            raise ValueError(
+                "explanation regularisation needs rationales; this corpus has none "
+                "(`python -m erlib data ls` shows which do)"
+            )
+        attribution, target, counts = self.guide(step, batch.rationale, batch.has_rationale)
+        weight = step.mask * counts[:, None]
+        distance = ((attribution - target).abs() * weight).sum()
+        return {"explanation": distance / weight.sum().clamp(min=1)}

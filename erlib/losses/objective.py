@@ -1,0 +1,98 @@
+"""What is an objective, and how are its terms composed?
+
+An objective is a small class that turns a `Step` into named losses. It knows nothing of the
+training loop. `Weighted` sums the terms of a `RunSpec` with their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from erlib.config import Term
+from erlib.data.encoding import Batch
+from erlib.errors import unknown
+from erlib.models.classifier import Classifier, Output
+
+
+class Step:
+    """One batch seen by one model; forward passes are shared by all terms of the objective."""
+
+    def __init__(self, classifier: Classifier, batch: Batch) -> None:
+        self.classifier = classifier
+        self.batch = batch
+        self._passes: list[tuple[tuple[Any, ...], Output]] = []
+
+    @property
+    def mask(self) -> Tensor:
+        """[batch, token]: 1 for real tokens (specials included), 0 for padding."""
+        return self.batch.inputs["attention_mask"]
+
+    def forward(
+        self,
+        inputs: dict[str, Tensor] | None = None,
+        embeddings: Tensor | None = None,
+        entry: Tensor | None = None,
+    ) -> Output:
+        """The model's output, computed once for the same argument objects within this step."""
+        arguments = (inputs, embeddings, entry)
+        for seen, output in self._passes:
+            if all(a is b for a, b in zip(seen, arguments, strict=True)):
+                return output
+        output = self.classifier.forward(
+            self.batch.inputs if inputs is None else inputs, embeddings=embeddings, entry=entry
+        )
+        self._passes.append((arguments, output))
+        return output
+
+
+class Objective(Protocol):
+    """Named losses of one step; each is a scalar in the graph."""
+
+    version: ClassVar[int]
+
+    def loss(self, step: Step) -> dict[str, Tensor]:
+        """The unweighted losses by name."""
+        ...
+
+
+OBJECTIVES: dict[str, type[Objective]] = {}
+Loss = TypeVar("Loss", bound=Objective)
+
+
+def objective(name: str, *, version: int) -> Callable[[type[Loss]], type[Loss]]:
+    """Register a loss under `name`; raise `version` whenever its numbers change."""
+
+    def add(cls: type[Loss]) -> type[Loss]:
+        cls.version = version
+        OBJECTIVES[name] = cls
+        return cls
+
+    return add
+
+
+def build(term: Term) -> Objective:
+    """The registered loss of a term, made with the term's options."""
+    if term.name not in OBJECTIVES:
+        raise unknown("objective", term.name, OBJECTIVES)
+    return OBJECTIVES[term.name](**dict(term.options))
+
+
+class Weighted:
+    """L = Σ_i w_i L_i over the terms of a run; `loss` also returns every L_i unweighted."""
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        self.parts = [(t.weight, build(t)) for t in terms]
+
+    def loss(self, step: Step) -> dict[str, Tensor]:
+        """All unweighted losses, and their weighted sum under the name `loss`."""
+        losses: dict[str, Tensor] = {}
+        total = torch.zeros((), device=step.classifier.device)
+        for weight, part in self.parts:
+            for name, value in part.loss(step).items():
+                losses[name] = value
+                total = total + weight * value
+        return {**losses, "loss": total}

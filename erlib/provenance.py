@@ -1,0 +1,81 @@
+"""On what were these numbers computed? Versions, revision, device, threads."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "datasets",
+    "captum",
+    "numpy",
+    "scipy",
+    "pandas",
+    "scikit-learn",
+    "matplotlib",
+    "seaborn",
+)
+
+
+def environment(device: str | None = None) -> dict[str, Any]:
+    """What a run store or a report has to know of the machine; the same on every call.
+
+    `device`: the one used, "cuda" if there is one else "cpu" when not said.
+    """
+    import torch
+
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    on_gpu = chosen.startswith("cuda") and torch.cuda.is_available()
+    return {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "device": chosen,
+        "device_name": torch.cuda.get_device_name(chosen) if on_gpu else "",
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "revision": revision(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def revision() -> str | None:
+    """The commit erlib's source stands at, with "+" if the source has been changed since.
+
+    None where erlib is not run from a Git checkout of itself.
+    """
+    source = Path(__file__).resolve().parent
+    if _git(source, "ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None
+    commit = _git(source, "rev-parse", "HEAD")
+    if commit is None:
+        return None
+    changed = _git(source, "status", "--porcelain", "--", ".")
+    return commit + ("+" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,31 @@
+"""How do results become tables, figures, verdicts and pages?"""
+
+from __future__ import annotations
+
+from erlib.reports.artefacts import artefact
+from erlib.reports.claims import claims_table, decide, record, summarise
+from erlib.reports.footer import footer
+from erlib.reports.heatmap import heatmap
+from erlib.config import project_root
+from erlib.reports.paper_numbers import beside, paper_table
+from erlib.reports.render import render_notebook
+from erlib.reports.site import build_index
+from erlib.reports.style import figure_style, new_figure, palette
+
+__all__ = [
+    "artefact",
+    "beside",
+    "build_index",
+    "claims_table",
+    "decide",
+    "figure_style",
+    "footer",
+    "heatmap",
+    "new_figure",
+    "palette",
+    "paper_table",
+    "project_root",
+    "record",
+    "render_notebook",
+    "summarise",
+]

@@ -1,0 +1,95 @@
+"""What stands at the end of a report: on what, from which runs, in how many seconds?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from erlib.provenance import environment
+from erlib.reports.artefacts import show
+from erlib.reports.ledger import known_paper, reports_folder, write_whole
+from erlib.reports.markup import Html
+
+SHOWN = 12  # hashes listed before the rest is only counted
+
+
+def footer(
+    paper: str,
+    *,
+    profile: str,
+    runs: Sequence[str] = (),
+    evals: Sequence[str] = (),
+    seconds: float | None = None,
+    device: str | None = None,
+    data: str = "",
+    root: Path | str | None = None,
+) -> None:
+    """Show the provenance of a notebook and leave it as `<paper>.provenance.json` for the index.
+
+    `runs`, `evals`: the hashes used; `data`: the source of the data (packaged, local, hub).
+    """
+    made: dict[str, Any] = {
+        "paper": known_paper(paper),
+        "profile": profile,
+        "data": data,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seconds": None if seconds is None else round(seconds, 1),
+        "runs": list(dict.fromkeys(runs)),
+        "evals": list(dict.fromkeys(evals)),
+        "environment": environment(device),
+    }
+    path = reports_folder(profile, root) / f"{paper}.provenance.json"
+    write_whole(path, json.dumps(made, indent=1, sort_keys=True) + "\n")
+    show(footer_html(made), f"{paper}: {len(made['runs'])} runs, {len(made['evals'])} evaluations")
+
+
+def footer_html(made: dict[str, Any]) -> Html:
+    """The provenance as a folded list."""
+    where = made["environment"]
+    seconds = made["seconds"]
+    entries = {
+        "Made": made["date"] + (f", in {duration(seconds)}" if seconds is not None else ""),
+        "Profile": made["profile"] + (f", {made['data']} data" if made["data"] else ""),
+        "Revision": where["revision"] or "not run from a checkout",
+        "Device": f"{where['device']} {where['device_name']}".strip()
+        + f", {where['threads']} of {where['cores']} cores, {where['platform']}",
+        "Versions": ", ".join(
+            f"{name} {number}"
+            for name, number in {"Python": where["python"], **where["packages"]}.items()
+            if number
+        ),
+        "Runs": _hashes(made["runs"]),
+        "Evaluations": _hashes(made["evals"]),
+    }
+    listed = Markup("").join(
+        Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in entries.items()
+    )
+    return Html(
+        Markup(
+            '<section class="provenance" id="{}-provenance"><details open><summary>Provenance'
+            "</summary><dl>{}</dl></details></section>"
+        ).format(made["paper"], listed)
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a reader says them: 42 s, 3 min 20 s, 1 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def _hashes(hashes: Sequence[str]) -> str:
+    if not hashes:
+        return "none"
+    listed = ", ".join(h[:8] for h in hashes[:SHOWN])
+    more = f", and {len(hashes) - SHOWN} more" if len(hashes) > SHOWN else ""
+    return f"{len(hashes)}: {listed}{more}"

@@ -1,0 +1,99 @@
+"""Where do reports live, and how does one row of their CSVs change while others write?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from filelock import FileLock
+
+from erlib.config import project_root
+from erlib.errors import unknown
+
+PAPERS = {
+    "er_lens": "Explanation Regularisation through the Lens of Attributions",
+    "regex": "Towards Faithful Explanations for Text Classification with Robustness Improvement "
+    "and Explanation Guided Training",
+    "ivra": "IvRA: A Framework to Enhance Attention-Based Explanations for Language Models "
+    "with Interpretability-Driven Training",
+    "saloss": "Enjoy the Salience: Towards Better Transformer-based Faithful Explanations "
+    "with Word Salience",
+    "agreement": "Easy to Decide, Hard to Agree: Reducing Disagreements Between Saliency Methods",
+    "cross_paper": "Every training method on every metric",
+}
+
+
+def reports_folder(profile: str, root: Path | str | None = None) -> Path:
+    """`reports/<profile>` under the root, which is `project_root()` unless given."""
+    return _folder("reports", profile, root)
+
+
+def figures_folder(profile: str, root: Path | str | None = None) -> Path:
+    """`figures/<profile>` under the root."""
+    return _folder("figures", profile, root)
+
+
+def _folder(kind: str, profile: str, root: Path | str | None) -> Path:
+    if not re.fullmatch(r"[a-z0-9_-]+", profile):
+        raise ValueError(f"a profile's name is lower-case letters and digits, got {profile!r}")
+    return (Path(root) if root is not None else project_root()) / kind / profile
+
+
+def known_paper(paper: str) -> str:
+    """The paper's name if it is one of ours."""
+    if paper not in PAPERS:
+        raise unknown("paper", paper, PAPERS)
+    return paper
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """All rows as text; none where the file is not there yet."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def upsert(path: Path, row: Mapping[str, object], key: Sequence[str]) -> None:
+    """Put the row in place of the one with the same key, or add it.
+
+    Rows are kept in the order of the papers and of their numbers, whoever wrote first. Several
+    notebooks may write at once: the file is locked while it is read and replaced whole.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = {name: "" if value is None else str(value) for name, value in row.items()}
+    with FileLock(path.parent / f".{path.name}.lock"):
+        rows = [r for r in read_rows(path) if any(r.get(k) != text[k] for k in key)]
+        rows = sorted([*rows, text], key=lambda r: [_natural(r.get(k, "")) for k in key])
+        out = io.StringIO(newline="")
+        writer = csv.DictWriter(out, fieldnames=list(text), restval="", extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_whole(path, out.getvalue())
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write beside the file and move in: a reader sees the old content or the new, never half."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(beside, 0o644)  # mkstemp makes files that only their owner can read
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    """Papers in their order, and 2 before 10."""
+    if text in PAPERS:
+        return [(0, list(PAPERS).index(text), "")]
+    return [(0, int(t), "") if t.isdigit() else (1, 0, t) for t in re.split(r"(\d+)", text) if t]

@@ -1,0 +1,129 @@
+"""How does content become HTML in which every character that is not ours is escaped?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+from markupsafe import Markup, escape
+
+TIGHT = 24  # characters: cells whose lines are no longer are not wrapped
+
+
+class Html(Markup):
+    """HTML that erlib made itself: Jupyter shows it, and it is not escaped again."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def table_html(
+    frame: pd.DataFrame,
+    anchor: str,
+    caption: str,
+    *,
+    reduced: str = "",
+    notes: Sequence[str] = (),
+    digits: int = 2,
+) -> Html:
+    """A captioned table with the HTML id `anchor`.
+
+    Numbers are right-aligned and floats rounded to `digits`. The lines of a cell after the first
+    are set small under it. A named index becomes row headings; a plain range is left out.
+    """
+    labels = not isinstance(frame.index, pd.RangeIndex)
+    names = [str(n) if n is not None else "" for n in frame.index.names] if labels else []
+    head = Markup("").join(
+        Markup('<th scope="col">{}</th>').format(_lines(name)) for name in [*names, *frame.columns]
+    )
+    body = Markup("").join(
+        _row_html(index, values, labels, digits)
+        for index, *values in frame.itertuples(index=True, name=None)
+    )
+    return Html(
+        Markup(
+            '<figure class="artefact" id="{}"><figcaption>{}</figcaption>{}<div class="scroll">'
+            "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></figure>"
+        ).format(anchor, caption_html(anchor, caption), below_html(reduced, notes), head, body)
+    )
+
+
+def _row_html(index: object, values: Sequence[object], labels: bool, digits: int) -> Markup:
+    keys = index if isinstance(index, tuple) else (index,)
+    cells = [Markup('<th scope="row">{}</th>').format(_lines(k)) for k in keys] if labels else []
+    for value in values:
+        numeric = isinstance(value, int | float) and not isinstance(value, bool)
+        css = Markup(' class="number"') if numeric else ""
+        if isinstance(value, str) and max(map(len, value.split("\n"))) <= TIGHT:
+            css = Markup(' class="tight"')
+        cells.append(Markup("<td{}>{}</td>").format(css, _lines(cell_text(value, digits))))
+    return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+
+
+def cell_text(value: object, digits: int = 2) -> str:
+    """A cell as text: floats rounded, "–" for what is missing, our own HTML as it is."""
+    if isinstance(value, Html):
+        return value
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}".replace("-", "−")
+    return str(value)
+
+
+def badge_html(verdict: str) -> Html:
+    """A verdict as a coloured label; the sign says it without the colour."""
+    sign = {"holds": "✓", "holds (direction)": "↗", "fails": "✗", "inconclusive": "?"}[verdict]
+    css = verdict.split()[0] if "direction" not in verdict else "direction"
+    return Html(
+        Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(
+            css, sign, verdict
+        )
+    )
+
+
+def _lines(text: object) -> Markup:
+    if isinstance(text, Html):
+        return text
+    first, *rest = str(text).split("\n")
+    if not rest:
+        return escape(first)
+    return Markup("{}<br><small>{}</small>").format(
+        first, Markup("<br>").join(escape(line) for line in rest)
+    )
+
+
+def figure_html(image: str, anchor: str, caption: str, alt: str, *, reduced: str = "") -> Html:
+    """A captioned figure; `image` is the address of the picture, a data: URI in a notebook."""
+    return Html(
+        Markup(
+            '<figure class="artefact" id="{}"><img src="{}" alt="{}" style="max-width:100%">'
+            "<figcaption>{}</figcaption>{}</figure>"
+        ).format(anchor, image, alt, caption_html(anchor, caption), below_html(reduced, ()))
+    )
+
+
+def examples_html(content: str, anchor: str, caption: str, *, reduced: str = "") -> Html:
+    """Captioned examples: `Html` as it is, any other text escaped with its line breaks kept."""
+    inside = content if isinstance(content, Html) else Markup("<pre>{}</pre>").format(content)
+    return Html(
+        Markup('<figure class="artefact" id="{}">{}<figcaption>{}</figcaption>{}</figure>').format(
+            anchor, inside, caption_html(anchor, caption), below_html(reduced, ())
+        )
+    )
+
+
+def caption_html(anchor: str, caption: str) -> Markup:
+    """ "Table 2." in bold, linked to itself, and the caption."""
+    number = anchor.partition("-")[2].replace("-", " ").capitalize()
+    return Markup('<a class="self" href="#{}"><strong>{}.</strong></a> {}').format(
+        anchor, number, caption
+    )
+
+
+def below_html(reduced: str, notes: Sequence[str]) -> Markup:
+    """What is less than in the paper, and the notes of missing cells, under the caption."""
+    lines = [Markup('<p class="reduced">Reduced: {}</p>').format(reduced)] if reduced else []
+    lines += [Markup('<p class="note">{}</p>').format(note) for note in notes]
+    return Markup("").join(lines)

@@ -1,0 +1,160 @@
+"""How do our numbers stand beside the paper's?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+
+from erlib.errors import unknown
+from erlib.reports.ledger import PAPERS
+
+COLUMNS = ("row", "column", "metric", "ours", "ours_std", "n", "paper", "paper_std", "difference",
+           "note")  # fmt: skip
+
+
+def paper_table(paper: str, table: str) -> pd.DataFrame:
+    """A table of a paper as long rows: row, column, metric, mean, std, note, and `printed`.
+
+    `printed` is the cell as the paper prints it ("~50", "+"); `mean` is NaN where that is no
+    number. A cell that is absent or unreadable has an empty `printed`, and `note` says so.
+    """
+    folder = files("erlib") / "paper_tables"
+    if not (folder / paper).is_dir():
+        raise unknown("paper", paper, [p for p in PAPERS if (folder / p).is_dir()])
+    path = folder / paper / f"{table}.csv"
+    if not path.is_file():
+        known = [f.name.removesuffix(".csv") for f in (folder / paper).iterdir()]
+        raise unknown(f"table of {paper}", table, known)
+    with path.open(encoding="utf-8") as file:
+        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    frame["printed"] = frame["mean"]
+    for name in ("mean", "std"):
+        frame[name] = pd.to_numeric(frame[name], errors="coerce")
+    return frame[["row", "column", "metric", "mean", "std", "note", "printed"]]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Our numbers beside the paper's: `long` is one row per cell, `wide()` is for reading."""
+
+    long: pd.DataFrame
+    names: Mapping[str, str]
+    digits: int = 2
+
+    def wide(self) -> pd.DataFrame:
+        """Rows × columns; a cell has ours, the paper's, and the difference with n; "–": missing.
+
+        Columns that we measured come first.
+        """
+        frame = self.long.assign(
+            cell=[self._cell(cell) for cell in self.long.to_dict("records")],
+            heading=[self._heading(c) for c in self.long["column"]],
+        )
+        many = self.long["metric"].nunique() > 1
+        index = ["row", "metric"] if many else ["row"]
+        order = frame[index].drop_duplicates()
+        table = frame.pivot(index=index, columns="heading", values="cell")
+        ours_first = frame.sort_values("n", key=lambda n: n == 0, kind="stable")
+        table = table.reindex(columns=list(dict.fromkeys(ours_first["heading"])))
+        table = table.reindex(pd.MultiIndex.from_frame(order) if many else order["row"])
+        table.columns.name = None
+        table.index.names = [None if name == "row" else name for name in table.index.names]
+        return table.astype(object).where(table.notna(), "–")
+
+    def notes(self) -> list[str]:
+        """Why cells of the paper are missing, each reason once."""
+        missing = self.long[self.long["paper"].isna() & (self.long["note"] != "")]
+        reasons = [
+            f"{note[0].upper()}{note[1:]}: {', '.join(dict.fromkeys(cells['column']))}."
+            for note, cells in missing.groupby("note", sort=False)
+        ]
+        return reasons
+
+    def _heading(self, column: str) -> str:
+        return f"{self.names[column]}\nfor {column}" if column in self.names else column
+
+    def _cell(self, cell: Mapping[object, object]) -> str:
+        lines = [
+            _plus_minus(cell["ours"], cell["ours_std"], self.digits),
+            f"paper {_plus_minus(cell['paper'], cell['paper_std'], self.digits)}",
+        ]
+        difference = cell["difference"]
+        if isinstance(difference, float) and np.isfinite(difference):
+            lines.append(f"{difference:+.{self.digits}f}, n={cell['n']}".replace("-", "−"))
+        elif cell["n"]:
+            lines.append(f"n={cell['n']}")
+        return "\n".join(lines)
+
+
+def beside(
+    ours: pd.DataFrame,
+    paper: str,
+    table: str,
+    *,
+    metric: str | None = None,
+    rows: Sequence[str] | None = None,
+    stands_for: Mapping[str, str] | None = None,
+    digits: int = 2,
+) -> Beside:
+    """Ours (mean ± std over seeds, with n) beside the paper's cells and the difference.
+
+    `ours`: one row per seed with columns `row`, `column`, `value` in the paper's names and unit
+    (and `metric` if the table has several). `metric`, `rows` keep only those of the paper.
+    `stands_for`: our corpus → the paper's column that it stands in for; `column` may hold either.
+    """
+    theirs = paper_table(paper, table)
+    if metric is not None:
+        if metric not in set(theirs["metric"]):
+            raise unknown(f"metric of {paper} {table}", metric, set(theirs["metric"]))
+        theirs = theirs[theirs["metric"] == metric]
+    if rows is not None:
+        absent = [r for r in rows if r not in set(theirs["row"]) | set(ours["row"])]
+        if absent:
+            raise unknown(f"row of {paper} {table}", absent[0], set(theirs["row"]))
+        theirs = theirs[theirs["row"].isin(rows)]
+    names = dict(stands_for or {})
+    lost = {"row", "column", "value"} - set(ours.columns)
+    if lost:
+        raise ValueError(f"ours lacks the columns {', '.join(sorted(lost))}")
+    for ours_name, column in names.items():
+        if column not in set(theirs["column"]):
+            raise unknown(f"column of {paper} {table}", column, set(theirs["column"]))
+        ours = ours.assign(column=ours["column"].replace(ours_name, column))
+    if "metric" not in ours:
+        if theirs["metric"].nunique() > 1:
+            raise ValueError(f"{paper} {table} has several metrics: give metric= or a column")
+        ours = ours.assign(metric=theirs["metric"].iloc[0])
+    keys = ["row", "column", "metric"]
+    values = ours.groupby(keys, sort=False)["value"]
+    mean = values.agg(ours="mean", ours_std=lambda v: v.std(ddof=1), n="count").reset_index()
+    long = theirs.rename(columns={"mean": "paper", "std": "paper_std"}).merge(
+        mean, on=keys, how="outer", sort=False
+    )
+    long = _in_order(long, theirs, mean)
+    long["n"] = long["n"].fillna(0).astype(int)
+    long["note"] = long["note"].fillna("not in the paper")
+    long["difference"] = long["ours"] - long["paper"]
+    return Beside(
+        long[list(COLUMNS)].reset_index(drop=True), {v: k for k, v in names.items()}, digits
+    )
+
+
+def _in_order(long: pd.DataFrame, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
+    """The paper's order of rows and columns first, then ours."""
+    for name in ("column", "row"):
+        order = list(dict.fromkeys([*theirs[name], *ours[name]]))
+        long = long.sort_values(name, key=lambda s, o=order: s.map(o.index), kind="stable")
+    return long
+
+
+def _plus_minus(mean: object, std: object, digits: int) -> str:
+    if not isinstance(mean, float) or not np.isfinite(mean):
+        return "–"
+    text = f"{mean:.{digits}f}"
+    if isinstance(std, float) and np.isfinite(std):
+        text += f" ± {std:.{digits}f}"
+    return text.replace("-", "−")

@@ -1,0 +1,142 @@
+"""How does an executed notebook become one HTML page that asks no other host for anything?
+
+nbconvert's own HTML loads MathJax and require.js from elsewhere; here only its filters are used
+(Markdown, code highlighting, terminal colours), and the page around them is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from bs4 import BeautifulSoup
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+from nbconvert.filters import Highlight2HTML, ansi2html
+from nbconvert.filters.markdown import markdown2html
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+
+from erlib.reports.ledger import write_whole
+
+FAVICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Crect width='16' height='16' rx='3' fill='%230072B2'/%3E%3Cpath d='M3 5h10M3 8h4M3 11h7' "
+    "stroke='white' stroke-width='2'/%3E%3C/svg%3E"
+)
+
+
+def template_text(name: str) -> str:
+    """A file of `reports/templates`."""
+    return (files("erlib.reports") / "templates" / name).read_text(encoding="utf-8")
+
+
+def page(template: str, **content: Any) -> str:
+    """A template filled in; everything that is not `Markup` is escaped."""
+    environment = Environment(
+        loader=FunctionLoader(template_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    css = Markup(template_text("page.css"))  # ours: the only text put in unescaped
+    return environment.get_template(template).render(favicon=FAVICON, css=css, **content)
+
+
+def render_notebook(notebook: Path | str, output: Path | str | None = None) -> Path:
+    """Write the executed notebook as HTML beside it (or to `output`); the path of the page."""
+    source = Path(notebook)
+    target = Path(output) if output is not None else source.with_suffix(".html")
+    cells = nbformat.read(source, as_version=4).cells
+    body = BeautifulSoup("\n".join(_cell_html(cell) for cell in cells), "html.parser")
+    contents = _contents(body)
+    first = body.find("h1")
+    title = _heading_text(first) if first else source.stem
+    html = page(
+        "notebook.html.j2",
+        title=title,
+        body=Markup(str(body)),
+        contents=contents,
+        highlighting=Markup(_highlighting()),
+    )
+    write_whole(target, html)
+    return target
+
+
+def _cell_html(cell: Mapping[str, Any]) -> str:
+    if cell["cell_type"] == "markdown":
+        return f'<div class="text">{markdown2html(cell["source"])}</div>'
+    if cell["cell_type"] != "code" or not cell["source"].strip():
+        return ""
+    code = Highlight2HTML(pygments_lexer="python")(cell["source"])
+    outputs = "".join(_output_html(output) for output in cell.get("outputs", ()))
+    return f'<details class="code"><summary>Code</summary>{code}</details>{outputs}'
+
+
+def _output_html(output: Mapping[str, Any]) -> str:
+    kind = output["output_type"]
+    if kind == "stream":
+        text = ansi2html(_last_state(_joined(output["text"])))
+        if output["name"] == "stderr":
+            return f'<details class="log"><summary>Log</summary><pre>{text}</pre></details>'
+        return f'<pre class="output">{text}</pre>'
+    if kind == "error":
+        return f'<pre class="output error">{ansi2html(_joined(output["traceback"], chr(10)))}</pre>'
+    data = output["data"]
+    if "text/html" in data:
+        return f'<div class="output">{_joined(data["text/html"])}</div>'
+    if "text/markdown" in data:
+        return f'<div class="text">{markdown2html(_joined(data["text/markdown"]))}</div>'
+    if "image/png" in data:
+        picture = _joined(data["image/png"]).replace("\n", "")
+        alt = ansi2html(_joined(data.get("text/plain", "")))
+        return (
+            f'<div class="output"><img src="data:image/png;base64,{picture}" '
+            f'alt="Figure: {Markup.escape(Markup(alt).striptags())}"></div>'
+        )
+    return f'<pre class="output">{ansi2html(_joined(data.get("text/plain", "")))}</pre>'
+
+
+def _joined(text: str | Sequence[str], separator: str = "") -> str:
+    """A notebook's text may be stored as one string or as lines."""
+    return text if isinstance(text, str) else separator.join(text)
+
+
+def _last_state(text: str) -> str:
+    """What a terminal shows in the end: a carriage return starts its line again."""
+    return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+
+
+def _contents(body: BeautifulSoup) -> list[dict[str, str]]:
+    """The headings below the title, each with an id that no other element has."""
+    taken: set[str] = {str(tag["id"]) for tag in body.find_all(id=True) if tag.name not in HEADINGS}
+    entries = []
+    for heading in body.find_all(HEADINGS):
+        name = str(heading.get("id") or _heading_text(heading).replace(" ", "-"))
+        unique, count = name, 1
+        while unique in taken:
+            count += 1
+            unique = f"{name}-{count}"
+        taken.add(unique)
+        heading["id"] = unique
+        for link in heading.find_all("a", class_="anchor-link"):
+            link["href"] = f"#{unique}"
+        if heading.name in ("h2", "h3"):
+            entries.append({"level": heading.name, "id": unique, "text": _heading_text(heading)})
+    return entries
+
+
+HEADINGS = ["h1", "h2", "h3", "h4"]
+
+
+def _heading_text(heading: Any) -> str:
+    return str(heading.get_text()).replace("¶", "").strip()
+
+
+def _highlighting() -> str:
+    """Pygments' colours for code, light and dark; the background is the page's."""
+    light = HtmlFormatter(style="default", nobackground=True).get_style_defs(".highlight")
+    dark = HtmlFormatter(style="github-dark", nobackground=True).get_style_defs(".highlight")
+    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"

@@ -1,0 +1,233 @@
+"""What was run, and what came of it, on one page? (`reports/<profile>/index.html`)"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from erlib.metrics.verdicts import VERDICTS
+from erlib.reports.claims import interval, short, verdict_verb
+from erlib.reports.footer import duration
+from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
+from erlib.reports.markup import Html, badge_html
+from erlib.reports.render import page
+
+LEGEND = {
+    "holds": "on the claimed side, and large enough",
+    "holds (direction)": "on the claimed side, but smaller",
+    "inconclusive": "the runs do not decide",
+    "fails": "the other way, or next to nothing",
+}
+Row = Mapping[str, str]
+
+
+def build_index(profile: str, root: Path | str | None = None) -> Path:
+    """Write the profile's index from what its notebooks left there; the path of the page.
+
+    It links only to files that exist.
+    """
+    site = _Site(reports_folder(profile, root), figures_folder(profile, root))
+    made = site.provenance()
+    papers = [paper for name in PAPERS if (paper := site.paper(name))]
+    html = page(
+        "index.html.j2",
+        profile=profile,
+        lead=_lead(profile, made, site.claims),
+        papers=papers,
+        legend=[(badge_html(verdict), meaning) for verdict, meaning in LEGEND.items()],
+        costs=[_cost(one) for one in made],
+        versions=_versions(made),
+        files=[f for f in ("claims.csv", "artefacts.csv") if (site.reports / f).exists()],
+    )
+    write_whole(site.reports / "index.html", html)
+    return site.reports / "index.html"
+
+
+@dataclass(frozen=True)
+class _Site:
+    """The folders of a profile and what lies in them."""
+
+    reports: Path
+    figures: Path
+
+    @property
+    def claims(self) -> list[dict[str, str]]:
+        return read_rows(self.reports / "claims.csv")
+
+    def provenance(self) -> list[dict[str, Any]]:
+        found = [self.reports / f"{name}.provenance.json" for name in PAPERS]
+        return [json.loads(p.read_text(encoding="utf-8")) for p in found if p.exists()]
+
+    def page_of(self, paper: str) -> str:
+        """The paper's rendered notebook, `01_er_lens.html`; empty if there is none."""
+        pages = sorted(self.reports.glob(f"*_{paper}.html")) or [self.reports / f"{paper}.html"]
+        return pages[0].name if pages[0].exists() else ""
+
+    def paper(self, name: str) -> dict[str, Any] | None:
+        """All that the template shows of a paper; None where nothing of it was run."""
+        rows = [r for r in read_rows(self.reports / "artefacts.csv") if r["paper"] == name]
+        claims = [r for r in self.claims if r["paper"] == name]
+        own_page = self.page_of(name)
+        if not (rows or claims or own_page):
+            return None
+        anchors = {r["id"]: f"{own_page}#{name}-{r['id']}" for r in rows} if own_page else {}
+        return {
+            "name": name,
+            "title": PAPERS[name],
+            "short": PAPERS[name].split(":")[0],
+            "page": own_page,
+            "counts": _counts(claims),
+            "claims": [_claim(r, anchors) for r in claims],
+            "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
+            "figures": [
+                figure
+                for r in rows
+                if r["kind"] == "figure" and (figure := self._figure(r, anchors))
+            ],
+        }
+
+    def _table(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str]:
+        csv = f"tables/{row['paper']}-{row['id']}.csv"
+        return {
+            "label": _label(row["id"]),
+            "caption": row["caption"],
+            "href": anchors.get(row["id"], ""),
+            "csv": csv if (self.reports / csv).exists() else "",
+        }
+
+    def _figure(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str] | None:
+        stem = f"{row['paper']}-{row['id']}"
+        if not (self.figures / f"{stem}.png").exists():
+            return None
+        there = f"../../figures/{self.figures.name}/{stem}"
+        return {
+            "label": _label(row["id"]),
+            "caption": row["caption"],
+            "png": f"{there}.png",
+            "pdf": f"{there}.pdf" if (self.figures / f"{stem}.pdf").exists() else "",
+            "href": anchors.get(row["id"], f"{there}.png"),
+        }
+
+
+def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
+    badge = badge_html(row["verdict"])
+    notes = [row["note"], f"{row['lost']} seeds lost" if row["lost"] not in ("", "0") else ""]
+    return {
+        "id": row["claim"],
+        "anchor": f"{row['paper']}-{row['claim']}",
+        "statement": row["statement"],
+        "verdict": row["verdict"],
+        "badge": badge,
+        "chip": Html(str(badge).replace(f" {row['verdict']}<", f" {Markup.escape(row['claim'])}<")),
+        "paper": short(row["paper_value"]),
+        "ours": short(row["our_value"]),
+        "interval": interval(row),
+        "unit": f"{row['unit']} ({row['part']})" if row["part"] else row["unit"],
+        "seeds": row["seeds"],
+        "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
+        "picture": interval_svg(row),
+        "sources": [
+            {"label": _label(source), "href": anchors.get(source, "")}
+            for source in row["source"].split()
+        ],
+    }
+
+
+def interval_svg(row: Row) -> Html:
+    """Our interval and estimate (line, dot), no effect (dots), the paper's (diamond), to scale."""
+    numbers = {
+        k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]
+    }
+    if "our_value" not in numbers:
+        return Html("")
+    null = float(row["no_effect"])
+    low, high = min(null, *numbers.values()), max(null, *numbers.values())
+    span = (high - low) or 1.0
+    at = {k: 6 + 108 * (v - low) / span for k, v in {**numbers, "null": null}.items()}
+    shapes = [
+        f'<line x1="{at["null"]:.1f}" x2="{at["null"]:.1f}" y1="1" y2="17" stroke="currentColor" '
+        'stroke-dasharray="2 2"/>'
+    ]
+    if "ci_low" in at:
+        shapes.append(
+            f'<line x1="{at["ci_low"]:.1f}" x2="{at["ci_high"]:.1f}" y1="9" y2="9" '
+            'stroke="#3d96cf" stroke-width="3" stroke-linecap="round"/>'
+        )
+    shapes.append(f'<circle cx="{at["our_value"]:.1f}" cy="9" r="4" fill="#3d96cf"/>')
+    if "paper_value" in at:
+        x = at["paper_value"]
+        shapes.append(
+            f'<path d="M{x:.1f} 4l5 5l-5 5l-5 -5z" fill="none" stroke="#e0732b" stroke-width="2"/>'
+        )
+    said = f"ours {short(row['our_value'])}, {interval(row)}; paper {short(row['paper_value'])}"
+    frame = '<svg width="120" height="18" viewBox="0 0 120 18" role="img" aria-label="{}">{}</svg>'
+    return Html(Markup(frame).format(said, Markup("".join(shapes))))
+
+
+def _counts(claims: Sequence[Row]) -> str:
+    given = [r["verdict"] for r in claims]
+    return ", ".join(f"{n} {verdict_verb(v, n)}" for v in VERDICTS if (n := given.count(v)))
+
+
+def _label(artefact: str) -> str:
+    return artefact.replace("-", " ").capitalize()
+
+
+def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]) -> str:
+    """The page in two sentences, from the files."""
+    text = f"Profile {profile}. "
+    if made:
+        runs = {h for one in made for h in one["runs"]}
+        evals = {h for one in made for h in one["evals"]}
+        sources = sorted({one["data"] for one in made if one["data"]})
+        devices = sorted({one["environment"]["device"] for one in made})
+        text = (
+            f"The {profile} profile: {_count(len(made), 'notebook')}, "
+            f"{_count(len(runs), 'training run')} "
+            f"and {_count(len(evals), 'evaluation')} on {' and '.join(devices)}"
+            + (f" with {' and '.join(sources)} data" if sources else "")
+            + f", last made {max(one['date'] for one in made)}. "
+        )
+    few = [r for r in claims if int(r["seeds"]) < 3]
+    if claims:
+        text += f"{_count(len(claims), 'claim')} evaluated: {_counts(claims)}."
+    if few:
+        which = "All" if len(few) == len(claims) else f"{len(few)} of them"
+        rest = "rests" if len(few) == 1 < len(claims) else "rest"
+        text += f" {which} {rest} on fewer than three seeds, which decide nothing."
+    return text.strip()
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+def _cost(made: Mapping[str, Any]) -> dict[str, Any]:
+    where = made["environment"]
+    revision = where["revision"] or ""
+    return {
+        "name": made["paper"],
+        "date": made["date"],
+        "time": duration(made["seconds"]) if made["seconds"] is not None else "–",
+        "runs": len(made["runs"]),
+        "evals": len(made["evals"]),
+        "device": f"{where['device']} {where['device_name']}".strip()
+        + f", {_count(where['threads'], 'thread')}",
+        "revision": revision[:10] + ("+" if revision.endswith("+") else "") or "–",
+    }
+
+
+def _versions(made: Sequence[Mapping[str, Any]]) -> str:
+    """Each package's versions, once where all notebooks had the same."""
+    found: dict[str, set[str]] = {}
+    for one in made:
+        where = one["environment"]
+        for name, number in {"Python": where["python"], **where["packages"]}.items():
+            if number:
+                found.setdefault(name, set()).add(number)
+    return ", ".join(f"{name} {' / '.join(sorted(numbers))}" for name, numbers in found.items())

@@ -1,0 +1,1 @@
+"""Training, the store of runs and evaluations, and what carries them out."""

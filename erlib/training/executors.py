@@ -1,0 +1,268 @@
+"""How are runs and evaluations carried out? `run` trains what is missing, `evaluate` measures it.
+
+The store's locks make both safe to call from several processes at once; an executor only decides
+where the work of one description happens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache, partial
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from erlib.config import EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.models import Classifier, load_classifier
+from erlib.provenance import environment
+from erlib.training.evaluations import Evaluation, kind
+from erlib.training.identity import content_of, eval_hash, rows_of, run_hash
+from erlib.training.loop import train
+from erlib.training.progress import progress_bar
+from erlib.training.store import Sealed, Store
+
+REPLACEMENTS = 2  # seeds that may follow a lost one
+CHUNK = 256  # texts of an evaluation between two points where it can be taken up again
+StorePath = str | os.PathLike[str] | None
+
+
+def run(
+    specs: Sequence[RunSpec],
+    *,
+    executor: str = "local",
+    store: StorePath = None,
+    device: str | None = None,
+) -> pd.DataFrame:
+    """Train what is missing; one row per run with its `status`, lost ones and replacements too.
+
+    A lost run (it never met its checkpoint rule) is followed by the next seed that none of `specs`
+    uses, at most twice for each wanted seed.
+    """
+    check_executor(executor)
+    kept, device = open_store(store), device or default_device()
+    rows: list[dict[str, Any]] = []
+    wanted = list(dict.fromkeys(specs))
+    taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
+    for spec in wanted:
+        taken.setdefault(spec.with_seed(0), set()).add(spec.seed)
+    with progress_bar("training", sum(steps_of(s) for s in wanted), "step") as bar:
+        for first in wanted:
+            spec = first
+            for attempt in range(1 + REPLACEMENTS):
+                sealed = make_run(kept, spec, device, bar)
+                rows.append(run_row(sealed, spec, replaces=first.seed if attempt else None))
+                if sealed.status != "lost" or attempt == REPLACEMENTS:
+                    break
+                seeds = taken[first.with_seed(0)]
+                spec = spec.with_seed(max(seeds) + 1)
+                seeds.add(spec.seed)
+                bar.total += steps_of(spec)
+    return pd.DataFrame(rows)
+
+
+def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
+    """The run's result from the store, trained first if it is not there."""
+    name, steps = run_hash(spec), steps_of(spec)
+    if found := store.get("runs", name):
+        bar.update(steps)
+        return found
+    done = 0
+
+    def on_step(loss: float | None, count: int) -> None:
+        nonlocal done
+        done += count
+        shown = {} if loss is None else {"loss": f"{loss:.3f}"}
+        bar.set_postfix(**shown, run=name[:6], refresh=False)
+        bar.update(count)
+
+    def work(folder: Path) -> str:
+        (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
+        with measured(folder, device) as facts:
+            facts["data"] = {
+                split: content_of(spec.data, split, rows)
+                for split, rows in (("train", spec.data.train_rows), ("dev", spec.data.dev_rows))
+            }
+            facts["resumed"] = any(folder.glob("state-*"))
+            return train(spec, folder, device, on_step)
+
+    sealed = store.make("runs", name, work)
+    bar.update(max(0, steps - done))  # early stopping, or another process did it
+    return sealed
+
+
+def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, Any]:
+    """What `run` says of one run: its identity, its status, and its best epoch's scores."""
+    metrics = sealed.read("metrics.json")
+    best = metrics["best"] or {}
+    return {
+        "run": sealed.name,
+        "status": sealed.status,
+        "seed": spec.seed,
+        "replaces": replaces,
+        "spec": spec,
+        "best_epoch": metrics["best_epoch"],
+        **{name: value for name, value in best.items() if name != "epoch"},
+    }
+
+
+def steps_of(spec: RunSpec) -> int:
+    """Optimiser steps of a run that uses all its epochs."""
+    texts = len(rows_of(spec.data, "train", spec.data.train_rows))
+    return ceil(texts / spec.optimiser.batch_size) * spec.optimiser.epochs
+
+
+def evaluate(
+    specs: Sequence[EvalSpec],
+    *,
+    executor: str = "local",
+    store: StorePath = None,
+    device: str | None = None,
+) -> pd.DataFrame:
+    """Measure what is missing; one row per evaluation with the means over its texts."""
+    check_executor(executor)
+    kept, device = open_store(store), device or default_device()
+    rows: dict[EvalSpec, dict[str, Any]] = {}
+    with progress_bar("evaluating", len(specs), "evaluation") as bar:
+        for spec in sorted(specs, key=lambda s: run_hash(s.run) if s.run else ""):
+            sealed = make_evaluation(kept, spec, device)
+            rows[spec] = {
+                "eval": sealed.name,
+                "status": sealed.status,
+                "run": run_hash(_run_of(spec)),
+                "seed": _run_of(spec).seed,
+                "corpus": spec.data.corpus,
+                "split": spec.split,
+                "kind": spec.kind,
+                "method": spec.method,
+                "variant": spec.variant,
+                "spec": spec,
+                **sealed.read("summary.json"),
+            }
+            bar.update()
+    return pd.DataFrame([rows[s] for s in specs])
+
+
+def per_text(spec: EvalSpec, *, store: StorePath = None, device: str | None = None) -> pd.DataFrame:
+    """The table of an evaluation, one row (or several) per text; measured first if missing."""
+    sealed = make_evaluation(open_store(store), spec, device or default_device())
+    return pd.read_parquet(sealed.path / "per_text.parquet")
+
+
+def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.DataFrame:
+    """The tables of one of `spec.each_epoch`, one below the other with an `epoch` column."""
+    sealed = open_store(store).get("runs", run_hash(spec))
+    if sealed is None:
+        raise ValueError(f"run {run_hash(spec)} has not been trained; call erlib.run([spec]) first")
+    tables = [
+        pd.read_parquet(file).assign(epoch=int(file.parent.name))
+        for file in sealed.path.glob(f"epochs/*/{eval_hash(each)}.parquet")
+    ]
+    return pd.concat(tables).sort_values("epoch", kind="stable", ignore_index=True)
+
+
+def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
+    """The evaluation's result from the store, measured first if it is not there."""
+    name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), _run_of(spec)
+    if found := store.get("evals", name):
+        return found
+
+    def work(folder: Path) -> str:
+        (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
+        used = None
+        if this_kind.uses:
+            source = make_evaluation(store, replace(spec, kind=this_kind.uses), device)
+            used = pd.read_parquet(source.path / "per_text.parquet")
+        rows = rows_of(spec.data, spec.split, spec.rows)
+        with measured(folder, device):
+            parts = []
+            for start in range(0, len(rows), CHUNK):
+                part = folder / f"part-{start}.parquet"
+                if not part.exists():
+                    chosen = range(start, min(start + CHUNK, len(rows)))
+                    table = this_kind.per_text(
+                        Evaluation(
+                            spec,
+                            rows.select(chosen),
+                            partial(_trained, store, run_spec, device),
+                            None if used is None else used.iloc[chosen.start : chosen.stop],
+                        )
+                    )
+                    table.to_parquet(part.with_suffix(".tmp"), index=False)
+                    part.with_suffix(".tmp").rename(part)
+                parts.append(part)
+            table = pd.concat([pd.read_parquet(p) for p in parts], ignore_index=True)
+        table.to_parquet(folder / "per_text.parquet", index=False)
+        summary = this_kind.summarise(table)
+        (folder / "summary.json").write_text(
+            json.dumps(summary, indent=1, sort_keys=True) + "\n", encoding="utf-8"
+        )
+        for part in parts:
+            part.unlink()
+        return "done"
+
+    return store.make("evals", name, work)
+
+
+def _run_of(spec: EvalSpec) -> RunSpec:
+    if spec.run is None:
+        raise ValueError("this EvalSpec names no run; only RunSpec.each_epoch may leave it out")
+    return spec.run
+
+
+def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:
+    sealed = store.get("runs", run_hash(spec))
+    if sealed is None:
+        with progress_bar("training", steps_of(spec), "step") as bar:
+            sealed = make_run(store, spec, device, bar)
+    if sealed.status == "lost":
+        raise ValueError(f"run {sealed.name} was lost and has no model to evaluate")
+    return _load(sealed.path, device)
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path, device: str) -> Classifier:
+    return load_classifier(str(path)).to(device).eval()
+
+
+@contextmanager
+def measured(folder: Path, device: str) -> Iterator[dict[str, Any]]:
+    """Write `provenance.json` when the work is done; the caller may add facts of its own."""
+    started = time.monotonic()
+    facts: dict[str, Any] = {}
+    yield facts
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if device.startswith("cuda"):
+        facts["peak_device_bytes"] = torch.cuda.max_memory_allocated()
+    facts |= {
+        **environment(),
+        "device": device,
+        "seconds": round(time.monotonic() - started, 1),
+        "peak_process_bytes": peak,
+        "spec": json.loads((folder / "spec.json").read_text("utf-8")),
+    }
+    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    (folder / "provenance.json").write_text(text, encoding="utf-8")
+
+
+def open_store(store: StorePath = None) -> Store:
+    """The store at this path (see `config.store_root` for the default), one object per path."""
+    return _store(store_root(store).resolve())
+
+
+@lru_cache(maxsize=8)
+def _store(root: Path) -> Store:
+    return Store(root)
+
+
+def default_device() -> str:
+    """CUDA where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,130 @@
+"""How is a model trained? The whole loop, from a description to a folder with the result.
+
+Every epoch seeds itself from (seed, epoch) and ends with its state on disk, so a run that was
+killed goes on from its last epoch and ends with the numbers of an unbroken one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import torch
+
+from erlib.config import RunSpec
+from erlib.data.encoding import Encoded, batch_indices, collate
+from erlib.losses import Step, Weighted
+from erlib.models import Classifier, load_classifier
+from erlib.training.checkpoints import (
+    finish,
+    keep_if_best,
+    out_of_patience,
+    resume,
+    save_state,
+)
+from erlib.training.evaluations import Evaluation, kind, label_count, predict, task_scores
+from erlib.training.identity import eval_hash, rows_of
+from erlib.training.updates import PlainUpdate
+
+
+def train(
+    spec: RunSpec, folder: Path, device: str, on_step: Callable[[float | None, int], None]
+) -> str:
+    """Train `spec` into `folder`, resuming what is there; "done", or "lost" without a model.
+
+    `on_step` is called with a step's loss (None: of an earlier attempt) and how many were done.
+    """
+    rows = {
+        "train": rows_of(spec.data, "train", spec.data.train_rows),
+        "dev": rows_of(spec.data, "dev", spec.data.dev_rows),
+    }
+    classifier = load_classifier(
+        spec.model.name,
+        num_labels=label_count(rows["train"], spec.model),
+        task=spec.model.task,
+        head=spec.model.head,
+        specials=spec.model.specials,
+        layers=spec.model.layers,
+        seed=spec.seed,
+    ).to(device)
+    texts, held_out = (
+        classifier.encode(rows[split], max_length=spec.data.max_length) for split in rows
+    )
+    lengths, size = [len(t.input_ids) for t in texts], spec.optimiser.batch_size
+    steps_per_epoch = math.ceil(len(texts) / size)
+    objective, rule = Weighted(spec.objective), spec.optimiser.checkpoint
+    update = PlainUpdate(classifier, spec.optimiser, steps_per_epoch * spec.optimiser.epochs)
+    progress = resume(folder, classifier, update)
+    on_step(None, progress.epoch * steps_per_epoch)
+
+    while progress.epoch < spec.optimiser.epochs and not out_of_patience(progress, rule):
+        epoch = progress.epoch
+        torch.manual_seed(epoch_seed(spec.seed, epoch))  # dropout
+        classifier.train()
+        losses: list[dict[str, float]] = []
+        order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch))
+        for index, chosen in enumerate(order):
+            batch = collate([texts[i] for i in chosen], classifier.tokenizer.pad_token_id).to(
+                device
+            )
+            terms = objective.loss(Step(classifier, batch))
+            losses.append({name: value.item() for name, value in terms.items()})
+            if not math.isfinite(losses[-1]["loss"]):
+                raise FloatingPointError(
+                    f"the loss became {losses[-1]['loss']} in epoch {epoch + 1}, step {index + 1} "
+                    f"(terms: {losses[-1]}); lower the learning rate or the weight of a term"
+                )
+            update.apply(terms, epoch * steps_per_epoch + index)
+            on_step(losses[-1]["loss"], 1)
+        classifier.eval()
+        scores = dev_scores(classifier, held_out, objective, size)
+        row = {"epoch": epoch + 1, **train_summary(losses), **scores}
+        evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1))
+        keep_if_best(progress, row, rule, classifier, folder)
+        save_state(folder, classifier, update, progress)
+    return finish(progress, folder, texts, held_out)
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """A seed for one epoch of one run, far from those of its neighbours."""
+    return int.from_bytes(sha256(f"{seed}/{epoch}".encode()).digest()[:4], "big")
+
+
+def train_summary(losses: list[dict[str, float]]) -> dict[str, float]:
+    """Mean and smallest batch loss of the epoch, by term (bounds are made from the smallest)."""
+    names = losses[0]
+    means = {f"train_{n}": sum(x[n] for x in losses) / len(losses) for n in names}
+    return {**means, **{f"train_{n}_min": min(x[n] for x in losses) for n in names}}
+
+
+def dev_scores(
+    classifier: Classifier, texts: list[Encoded], objective: Weighted, batch_size: int
+) -> dict[str, float]:
+    """Mean of batch means for each term, and the task's own scores, on held-out texts.
+
+    Gradients stay on: an objective may need the model's input gradient to be evaluated at all.
+    """
+    losses: list[dict[str, float]] = []
+    for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
+        batch = collate([texts[i] for i in chosen], classifier.tokenizer.pad_token_id).to(
+            classifier.device
+        )
+        terms = objective.loss(Step(classifier, batch))
+        losses.append({name: value.item() for name, value in terms.items()})
+    means = {f"dev_{n}": sum(x[n] for x in losses) / len(losses) for n in losses[0]}
+    scores = task_scores(predict(classifier, texts))
+    return {**means, **{f"dev_{n}": value for n, value in scores.items()}}
+
+
+def evaluate_epoch(spec: RunSpec, classifier: Classifier, folder: Path) -> None:
+    """Each of `spec.each_epoch` on the model as it is now, as `folder/<hash>.parquet`."""
+    for each in spec.each_epoch:
+        rows = rows_of(each.data, each.split, each.rows)
+        used, this_kind = None, kind(each.kind)
+        if this_kind.uses:
+            used = kind(this_kind.uses).per_text(Evaluation(each, rows, lambda: classifier))
+        table = this_kind.per_text(Evaluation(each, rows, lambda: classifier, used))
+        folder.mkdir(parents=True, exist_ok=True)
+        table.to_parquet(folder / f"{eval_hash(each)}.parquet", index=False)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from erlib.metrics import task
+
+
+def test_f1_macro_by_hand():
+    # class 0: 1 of 2 found, 1 of 1 right: 2/3; class 1: 2 of 2 found, 2 of 3 right: 4/5
+    assert task.f1_macro([0, 0, 1, 1], [0, 1, 1, 1]) == pytest.approx((2 / 3 + 4 / 5) / 2)
+    assert task.f1_binary([0, 0, 1, 1], [0, 1, 1, 1]) == pytest.approx(4 / 5)
+    assert task.accuracy([0, 0, 1, 1], [0, 1, 1, 1]) == 0.75
+
+
+def test_majority_share_is_that_of_the_commonest_class():
+    assert task.majority_share([2, 0, 2, 1]) == 0.5
+
+
+def test_a_class_never_predicted_scores_zero_without_a_warning(recwarn):
+    assert task.f1_macro([0, 0, 1, 2], [0, 0, 1, 1]) == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert not recwarn.list
+
+
+def test_f1_difference_is_the_difference_of_f1_macros():
+    rng = np.random.default_rng(0)
+    for classes in (2, 3, 5):
+        rows = rng.integers(0, classes, (40, 3)).astype(float)
+        gold, a, b = rows.T
+        expected = 100 * (task.f1_macro(gold, b) - task.f1_macro(gold, a))
+        assert task.f1_difference(rows) == pytest.approx(expected, abs=1e-10)
+
+
+def test_f1_difference_when_classes_are_missing():
+    rows = np.array([[0, 0, 2], [0, 0, 0], [2, 2, 2]], dtype=float)
+    expected = 100 * (task.f1_macro([0, 0, 2], [2, 0, 2]) - 1)
+    assert task.f1_difference(rows) == pytest.approx(expected)
+
+
+def test_span_scores_normalise_as_squad_does():
+    assert task.span_exact_match("The  Cat!", ["dog", "a cat"]) == 1.0
+    assert task.span_exact_match("cats", ["cat"]) == 0.0
+    # "black cat" and "big black dog" share one of 2 and 3 words
+    assert task.span_f1("the black cat", ["big black dog"]) == pytest.approx(2 / 5)
+    assert task.span_f1("x", ["y", "x z"]) == pytest.approx(2 / 3)
+    assert task.span_f1("", [""]) == 1.0 and task.span_f1("a", ["cat"]) == 0.0
+
+
+def test_a_span_without_answers_is_refused():
+    with pytest.raises(ValueError, match="at least one answer"):
+        task.span_f1("x", [])

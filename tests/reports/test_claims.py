@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from erlib.metrics.verdicts import VERDICTS, decide_pair
+from erlib.reports.claims import RULES, claim, claims, decide, record, summarise
+from erlib.reports.ledger import read_rows
+
+COLUMNS = (
+    "paper", "claim", "statement", "paper_value", "our_value", "ci_low", "ci_high", "seeds",
+    "verdict",
+)  # fmt: skip
+
+
+def same(value, seeds=3):
+    return {"differences": value + np.linspace(-0.01, 0.01, seeds) * abs(value)}
+
+
+def test_all_claims_of_er_lens_are_written_down():
+    found = claims("er_lens")
+    assert list(found) == [f"ER-C{i}" for i in range(1, 25)]
+    for one in found.values():
+        assert one.statement and one.source and one.unit and one.parts
+        assert all(re.fullmatch(r"(table|figure)-\d+", source) for source in one.source)
+        assert {p.rule for p in one.parts} <= set(RULES)
+        assert set(one.decides) <= {p.name for p in one.parts}
+
+
+def test_every_part_can_be_decided():
+    three = [1.0, 2.0, 3.0]
+    measured = {
+        "PAIR": {"differences": three},
+        "NIL": {"differences": three},
+        "SPREAD": {"treated": three, "baseline": [1.0, 5.0, 2.0]},
+        "QUARTILE": {"treated": three, "baseline": three},
+        "CORR": {"x": three, "y": three},
+        "SHARE": {"successes": 1, "trials": 3},
+        "COMBINE": {"decision": decide_pair(three, paper_effect=1.0)},
+    }
+    for one in claims("er_lens").values():
+        decision = decide("er_lens", one.id, {p.name: measured[p.rule] for p in one.parts})
+        assert decision.verdict in VERDICTS and decision.n == 3
+
+
+def test_paper_effects_come_from_the_papers_tables():
+    # The numbers printed in the paper, subtracted by hand.
+    assert claim("er_lens", "ER-C4").part("SST-Dev").paper == pytest.approx(78.6 - 35.6)
+    assert claim("er_lens", "ER-C1").part("pooled").paper == pytest.approx(
+        (2.09 + 0.68 + 0.67 + 0.21) / 4
+    )
+    assert claim("er_lens", "ER-C3").part("Movies").paper == pytest.approx((2.44 / 4.38) ** 2, 1e-5)
+    assert claim("er_lens", "ER-C9").part("IXG").paper == pytest.approx(0.349 - 0.432)
+    assert claim("er_lens", "ER-C17").part("ER-C+IxG Movies").paper == pytest.approx(-15.21)
+
+
+def test_numbers_in_the_statement_are_those_of_the_parts():
+    for one in claims("er_lens").values():
+        arrows = re.findall(r"(\d+\.\d+)→(\d+\.\d+)", one.statement)
+        effects = [p.paper for p in one.parts if p.paper is not None]
+        for before, after in arrows:
+            printed = float(after) - float(before)
+            assert any(abs(printed - effect) < 1e-6 for effect in effects), (one.id, before)
+
+
+def test_a_part_for_each_layer_matches_by_its_beginning():
+    one = claim("er_lens", "ER-C7")
+    assert one.part("lower layer 3").name == "lower layer"
+    with pytest.raises(ValueError, match="did you mean 'top layer'"):
+        one.part("top layr")
+    assert claim("er_lens", "ER-C8").part("DX-C Movies").name == "DX-C"
+
+
+def test_a_claim_is_decided_from_its_parts():
+    all_parts = {"SST-Dev": same(40.0), "Movies": same(4.0), "Yelp-50": same(15.0)}
+    assert decide("er_lens", "ER-C4", all_parts).verdict == "holds"
+    assert decide("er_lens", "ER-C4", {**all_parts, "SST-Dev": same(15.0)}).verdict == (
+        "holds (direction)"
+    )
+    assert decide("er_lens", "ER-C4", {**all_parts, "Movies": same(-4.0)}).verdict == "fails"
+
+
+def test_a_claim_with_a_part_left_out_does_not_hold_but_can_fail():
+    without = decide("er_lens", "ER-C4", {"SST-Dev": same(40.0), "Movies": same(4.0)})
+    assert without.verdict == "inconclusive" and "not measured: Yelp-50" in without.reason
+    assert decide("er_lens", "ER-C4", {"SST-Dev": same(-40.0)}).verdict == "fails"
+
+
+def test_parts_that_do_not_decide_are_only_reported():
+    found = decide("er_lens", "ER-C1", {"pooled": same(1.0), "Movies": same(-3.0)})
+    assert found.verdict == "holds" and found.parts["Movies"].verdict == "fails"
+    with pytest.raises(ValueError, match="decided by pooled"):
+        decide("er_lens", "ER-C1", {"Movies": same(1.0)})
+
+
+def test_recorded_claims_have_the_columns_of_the_design(tmp_path):
+    decision = decide("er_lens", "ER-C1", {"pooled": same(1.0)})
+    record("er_lens", "ER-C1", decision, profile="cpu", root=tmp_path)
+    rows = read_rows(tmp_path / "reports/cpu/claims.csv")
+    assert tuple(rows[0])[: len(COLUMNS)] == COLUMNS
+    assert (rows[0]["paper_value"], rows[0]["our_value"]) == ("0.9125", "1")
+    assert float(rows[0]["ci_low"]) < 1 < float(rows[0]["ci_high"])
+    assert (rows[0]["seeds"], rows[0]["verdict"]) == ("3", "holds")
+
+
+def test_recording_again_replaces_the_verdict(tmp_path):
+    for d in (same(1.0), same(-1.0)):
+        record(
+            "er_lens", "ER-C1", decide("er_lens", "ER-C1", {"pooled": d}),
+            profile="cpu", root=tmp_path,
+        )  # fmt: skip
+    rows = read_rows(tmp_path / "reports/cpu/claims.csv")
+    assert [r["verdict"] for r in rows] == ["fails"]
+
+
+def test_one_seed_is_recorded_without_an_interval(tmp_path):
+    decision = decide("er_lens", "ER-C1", {"pooled": {"differences": [3.0]}})
+    record("er_lens", "ER-C1", decision, profile="quick", root=tmp_path)
+    row = read_rows(tmp_path / "reports/quick/claims.csv")[0]
+    assert (row["ci_low"], row["ci_high"], row["verdict"]) == ("", "", "inconclusive")
+
+
+def test_the_summary_says_what_the_verdicts_say(tmp_path):
+    def enter(id, parts):
+        record("er_lens", id, decide("er_lens", id, parts), profile="cpu", root=tmp_path)
+
+    assert summarise("er_lens", "cpu", tmp_path).startswith("None of the 24 claims")
+    enter("ER-C1", {"pooled": same(1.0)})
+    enter("ER-C18", {"usable seeds": {"successes": 1, "trials": 2}})
+    assert summarise("er_lens", "cpu", tmp_path) == (
+        "2 of 24 claims evaluated in the cpu profile: ER-C1 holds; ER-C18 is inconclusive. "
+        "ER-C18 rests on fewer than three seeds, which decide nothing."
+    )
+    enter("ER-C20", {"Movies": {"x": [1, 2], "y": [1, 2]}, "Yelp-50": {"x": [1, 2], "y": [1, 2]}})
+    enter("ER-C4", {"SST-Dev": same(40.0), "Movies": same(4.0), "Yelp-50": same(15.0)})
+    text = summarise("er_lens", "cpu", tmp_path)
+    assert "ER-C1 and ER-C4 hold; ER-C18 and ER-C20 are inconclusive." in text
+
+
+def test_unknown_claims_are_named():
+    with pytest.raises(ValueError, match="unknown claim of er_lens 'ER-C99'"):
+        claim("er_lens", "ER-C99")

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from urllib.parse import unquote
+
+import pytest
+from bs4 import BeautifulSoup
+
+from erlib.reports import build_index
+from erlib.reports.footer import duration
+from erlib.reports.ledger import read_rows
+from erlib.reports.site import interval_svg
+from tests.reports.sample import NASTY, finished_profile
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    root = finished_profile(tmp_path_factory.mktemp("project"))
+    page = build_index("quick", root)
+    return page, BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+
+
+def test_every_link_and_image_leads_to_something(profile):
+    page, soup = profile
+    targets = [a["href"] for a in soup.find_all("a")] + [i["src"] for i in soup.find_all("img")]
+    assert len(targets) > 10
+    for target in targets:
+        path, _, anchor = unquote(target).partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.is_file(), target
+        if anchor:
+            there = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
+            assert there.find(id=anchor) is not None, target
+
+
+def test_nothing_is_asked_of_another_host(profile):
+    _, soup = profile
+    assert soup.find("script") is None
+    for tag in soup.find_all(["link", "img", "iframe", "source", "object"]):
+        address = tag.get("href") or tag.get("src")
+        assert not address.startswith(("http:", "https:", "//"))
+
+
+def test_each_claim_has_its_verdict_values_and_interval(profile):
+    page, soup = profile
+    rows = read_rows(page.parent / "claims.csv")
+    assert {r["verdict"] for r in rows} == {"holds", "inconclusive", "fails"}
+    for row in rows:
+        shown = soup.find(id=f"er_lens-{row['claim']}").get_text(" ", strip=True)
+        assert row["statement"] in shown and row["verdict"] in shown and row["seeds"] in shown
+    assert "2 seeds lost" in soup.find(id="er_lens-ER-C18").get_text()
+
+
+def test_claims_link_to_the_tables_that_exist_and_name_those_that_do_not(profile):
+    _, soup = profile
+    cell = soup.find(id="er_lens-ER-C1")
+    assert cell.find("a", string="Table 2")["href"] == "01_er_lens.html#er_lens-table-2"
+    other = soup.find(id="er_lens-ER-C4")
+    assert "Table 3" in other.get_text() and other.find("a", string="Table 3") is None
+
+
+def test_what_was_run_is_said_first(profile):
+    _, soup = profile
+    lead = soup.find(class_="lead").get_text()
+    assert lead.startswith("The quick profile: 1 notebook, 1 training run and 1 evaluation on cpu")
+    assert "with packaged data" in lead
+    assert "3 claims evaluated: 1 holds, 1 is inconclusive, 1 fails." in lead
+    assert "1 of them rests on fewer than three seeds" in lead
+
+
+def test_text_from_elsewhere_is_escaped(profile):
+    _, soup = profile
+    assert NASTY in soup.get_text()
+    assert soup.find("a", string="Table 2", title=True)["title"] == NASTY
+
+
+def test_images_have_alt_text(profile):
+    _, soup = profile
+    assert soup.find("img")["alt"] == "Per seed."
+    assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in soup.find_all("svg"))
+
+
+def test_provenance_is_kept_as_data_too(profile):
+    page, soup = profile
+    made = json.loads((page.parent / "er_lens.provenance.json").read_text())
+    assert made["runs"] == ["ab" * 32] and made["environment"]["packages"]["torch"]
+    assert "1 min 15 s" in soup.find(id="provenance").get_text()
+
+
+def test_an_empty_profile_still_has_a_page(tmp_path):
+    page = build_index("cpu", tmp_path)
+    assert "No claim has been evaluated" in page.read_text(encoding="utf-8")
+
+
+def test_the_interval_is_drawn_to_scale():
+    row = {"ci_low": "2", "ci_high": "6", "our_value": "4", "paper_value": "10", "no_effect": "0"}
+    soup = BeautifulSoup(interval_svg(row), "html.parser")
+    zero, line = soup.find_all("line")
+    left, right = float(zero["x1"]), float(soup.path["d"].split()[0][1:])
+    at = [(float(x) - left) / (right - left) for x in (line["x1"], line["x2"], soup.circle["cx"])]
+    assert at == pytest.approx([0.2, 0.6, 0.4], abs=0.002)
+    assert soup.svg["aria-label"] == "ours 4, 2 to 6; paper 10"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(41.6, "42 s"), (200, "3 min 20 s"), (3900, "1 h 05 min")]
+)
+def test_durations_are_said_as_readers_say_them(seconds, said):
+    assert duration(seconds) == said

@@ -1,0 +1,76 @@
+"""Is what the pages say true of the code?"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import scipy.stats
+
+from erlib.attributions.attribute import attribute
+from erlib.attributions.registry import METHODS
+from erlib.config import term
+from erlib.data.schema import read_record
+from erlib.losses.objective import OBJECTIVES, Step, build
+from tests import tiny
+
+ROOT = Path(__file__).parent.parent
+
+
+def examples(page: str, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.S)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/data.md"])
+def test_every_link_to_a_file_leads_somewhere(page: str):
+    text = (ROOT / page).read_text()
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert targets
+    assert [t for t in targets if not (ROOT / page).parent.joinpath(t).exists()] == []
+
+
+def test_the_example_attribution_works_as_it_stands(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(METHODS, "embedding_norm", None)  # and gone after the test
+    exec(examples("CONTRIBUTING.md", "python")[0], {})
+    classifier = tiny.classifier()
+    results = attribute(classifier, tiny.TEXTS, "embedding_norm", level="token")
+    entry = classifier.eval().forward(tiny.inputs(classifier)).entry
+    for result, expected in zip(results, entry.pow(2).sum(-1).sqrt(), strict=True):
+        assert result.scores == pytest.approx(expected[: len(result.scores)].tolist(), rel=1e-5)
+
+
+def test_the_example_loss_works_as_it_stands(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(OBJECTIVES, "attention_entropy", None)  # and gone after the test
+    exec(examples("CONTRIBUTING.md", "python")[1], {})
+    classifier = tiny.classifier().eval()
+    step = Step(classifier, tiny.batch(classifier))
+    value = build(term("attention_entropy")).loss(step)["attention_entropy"]
+    rows = step.forward().attentions[-1].mean(1)[:, 0].tolist()
+    expected = [scipy.stats.entropy([a for a in row if a > 0]) for row in rows]
+    assert value.item() == pytest.approx(sum(expected) / len(expected), rel=1e-5)
+
+    value.backward()
+    gradients = [p.grad for p in classifier.model.parameters() if p.grad is not None]
+    assert gradients and all(g.isfinite().all() for g in gradients)
+
+
+def test_the_example_entries_have_the_fields_of_real_ones():
+    corpus, claim = (tomllib.loads(text) for text in examples("CONTRIBUTING.md", "toml"))
+    real = tomllib.loads((ROOT / "erlib/data/corpora.toml").read_text())
+    assert set(*corpus.values()) <= {field for entry in real.values() for field in entry}
+    real = tomllib.loads((ROOT / "erlib/claims/er_lens.toml").read_text())
+    assert claim.keys() <= real.keys()
+    assert claim["claim"][0].keys() <= {field for entry in real["claim"] for field in entry}
+
+
+def test_the_example_records_are_accepted():
+    lines = [line for block in examples("docs/data.md", "json") for line in block.splitlines()]
+    one, tree, pair, question = (json.loads(line) for line in lines)
+    assert read_record(one, task="classify", classes=2)["rationale"] == [0, 1, 0, 1, 0]
+    assert read_record(tree, task="classify", classes=2)["words"] == ["a", "gripping", "film"]
+    assert read_record(pair, task="pair", classes=3)["label"] == 2
+    assert read_record(question, task="span", classes=0)["answers"][0]["text"] == "A man"

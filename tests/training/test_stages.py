@@ -1,0 +1,42 @@
+"""A grid unfolds stage by stage, and says beforehand what it can cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from erlib.config import DataSpec, EvalSpec, OptimiserSpec
+from erlib.training.stages import Stage, carry_out, plan
+
+HERE = {"executor": "local", "device": "cpu"}
+
+
+def test_a_stage_sees_the_results_of_those_before_it(spec, tmp_path):
+    def measure(results):
+        return [EvalSpec(s, s.data, "dev", "predictions") for s in results["train"]["spec"]]
+
+    stages = [
+        Stage("train", lambda results: [spec], 1, spec),
+        Stage("measure", measure, 1, EvalSpec(spec, spec.data, "dev", "predictions")),
+    ]
+    results = carry_out(stages, store=tmp_path / "store", **HERE)
+    assert results["measure"]["accuracy"].item() == results["train"]["dev_accuracy"].item()
+
+
+def test_a_stage_that_grows_beyond_its_announcement_is_refused(spec, tmp_path):
+    stage = Stage("train", lambda results: [spec, spec.with_seed(9)], 1, spec)
+    with pytest.raises(RuntimeError, match="has 2 items and announced 1"):
+        carry_out([stage], store=tmp_path / "store", **HERE)
+
+
+def test_the_plan_counts_steps_hours_and_disk_without_loading_data(spec):
+    big = replace(
+        spec, data=DataSpec("sst", "hub", 64), optimiser=OptimiserSpec(epochs=25, batch_size=32)
+    )
+    row = plan(
+        [Stage("train", lambda results: [], 15, big)], seconds_per_step=0.36, megabytes_per_run=512
+    ).iloc[0]
+    assert row["steps"] == 15 * 25 * 217  # 6,920 sentences in batches of 32
+    assert row["hours"] == pytest.approx(15 * 25 * 217 * 0.36 / 3600)
+    assert row["gigabytes"] == 7.5
