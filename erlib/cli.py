@@ -21,9 +21,12 @@ if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 on success, 2 on bad input, 130 when interrupted."""
-    options = parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return int(options.command(options) or 0)
+        if given[:1] == ["bench"]:
+            return bench_command(given[1:])
+        options = parser().parse_args(given)
+        return int(options.command(options))
     except (ValueError, TypeError, FileNotFoundError) as error:
         print(f"erlib: {error}", file=sys.stderr)
         return 2
@@ -57,6 +60,10 @@ def parser() -> argparse.ArgumentParser:
     data.add_argument("action", choices=("ls", "check"))
     data.add_argument("--source", default="packaged", help=f"one of {', '.join(SOURCES)}")
     data.set_defaults(command=data_command)
+
+    commands.add_parser(
+        "bench", help="seconds and memory of every attribution; `bench --help` has its options"
+    )
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
     runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
@@ -150,6 +157,13 @@ def data_command(options: argparse.Namespace) -> int:
     table = list_corpora() if options.action == "ls" else check_corpora(options.source)
     print(table.to_string(index=False))
     return 0
+
+
+def bench_command(arguments: Sequence[str]) -> int:
+    """Time the attributions; its options are its own, since they name every method."""
+    from erlib.bench import main as bench
+
+    return bench(arguments)
 
 
 def runs_command(options: argparse.Namespace) -> int:

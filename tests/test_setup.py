@@ -20,7 +20,6 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent
-OPTIONAL = {"ray"}  # imported only when asked for
 
 
 def pins(lines: list[str]) -> dict[str, str]:
@@ -73,7 +72,7 @@ def imported_distributions(folder: str) -> set[str]:
                 modules |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 modules.add(node.module.split(".")[0])
-    third_party = modules - sys.stdlib_module_names - OPTIONAL - {"erlib", "tests"}
+    third_party = modules - sys.stdlib_module_names - {"erlib", "tests"}
     providers = packages_distributions()
     return {providers[m][0].lower().replace("_", "-") for m in third_party}
 
@@ -180,7 +179,7 @@ def test_help_is_complete_and_does_nothing(clone: Clone, script: str, tmp_path: 
         (["--profile", "fast"], "fast", ["quick", "cpu", "paper"]),
         (["--profile=fast"], "fast", ["quick", "cpu", "paper"]),
         (["--data", "web"], "web", ["packaged", "local", "hub"]),
-        (["--executor", "slurm"], "slurm", ["local", "ray"]),
+        (["--executor", "ray"], "ray", ["local"]),
         (["--seeds", "1,two"], "1,two", ["whole numbers"]),
         (["--seeds", "--plan"], "--seeds", ["needs a value"]),
         (["--only"], "--only", ["needs a value"]),
@@ -198,14 +197,14 @@ def test_a_wrong_command_line_is_refused_before_anything_is_installed(
 
 def test_the_first_start_makes_an_environment_installs_fetches_and_runs(clone: Clone):
     arguments = ["--profile", "cpu", "--only=er_lens", "--seeds", "1,2", "--data", "local"]
-    result = clone.start("run_all.sh", *arguments, "--executor", "ray", "--plan")
+    result = clone.start("run_all.sh", *arguments, "--executor", "local", "--plan")
     assert result.returncode == 0, result.stderr
     assert clone.python_calls == [
         "-m venv .venv",
         "-m pip install -qq -r requirements.txt",
         "-m pip install -qq --no-deps --no-build-isolation -e .",
         "-m erlib fetch",
-        f"-m erlib run {' '.join(arguments)} --executor ray --plan",
+        f"-m erlib run {' '.join(arguments)} --executor local --plan",
     ]
 
 

@@ -18,12 +18,12 @@ from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
 from erlib.attributions.registry import METHODS, Method, Request, Scores
 from erlib.attributions.registry import method as registered
 from erlib.attributions.variants import Options, options_of
-from erlib.data.encoding import Encoded, batch_indices, collate
+from erlib.data.encoding import Encoded, batch_indices
 from erlib.errors import unknown
 from erlib.models.classifier import Classifier
 
 LEVELS = ("word", "token")
-RED, BLUE = "214,39,40", "31,119,180"
+FOR, AGAINST = "0,114,178", "213,94,0"  # the reports' colours: blue for, orange against
 MOST_TEXTS = 32  # in a batch, if the caller does not say; more are not faster
 
 
@@ -47,10 +47,10 @@ class Attribution:
     completeness_gap: float | None
 
     def _repr_html_(self) -> str:
-        """Each token on a ground as strong as its score: red for positive, blue for negative."""
+        """Each token on a ground as strong as its score: blue for the target, orange against."""
         shown = np.where(np.isfinite(self.scores), self.scores, 0.0)
         strength = shown / (np.abs(shown).max(initial=0.0) or 1.0)
-        grounds = [f"rgba({RED if s > 0 else BLUE},{abs(s):.2f})" for s in strength]
+        grounds = [f"rgba({FOR if s > 0 else AGAINST},{abs(s):.2f})" for s in strength]
         spans = [
             f'<span title="{score:.4g}" style="background:{ground};padding:0 .15em;'
             f'border-radius:.2em">{escape(token)}</span>'
@@ -160,7 +160,7 @@ def _request(
     budget: int | None,
     options: Options,
 ) -> Request:
-    batch = collate(texts, int(classifier.tokenizer.pad_token_id)).to(classifier.device)
+    batch = classifier.batch(texts)
     gradients = "gradients" in chosen.needs
     output = None
     if target == "predicted":

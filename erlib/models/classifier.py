@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from erlib.data.encoding import Encoded, encode
+from erlib.data.encoding import Batch, Encoded, collate, encode
 from erlib.models.families import body_of, family_of
 from erlib.models.layers import LayerView, layer_views
 
@@ -117,6 +117,10 @@ class Classifier:
             specials=self.specials,
             labels=labels,
         )
+
+    def batch(self, encoded: Sequence[Encoded]) -> Batch:
+        """Encoded texts padded with this tokenizer's pad, on the model's device."""
+        return collate(encoded, int(self.tokenizer.pad_token_id)).to(self.device)
 
     def read_position(self, attention_mask: Tensor) -> Tensor:
         """[B] index of the token the head reads: 0, or a decoder's last real token."""

@@ -18,7 +18,7 @@ from datasets import Dataset
 
 from erlib.attributions import attribute_encoded
 from erlib.config import EvalSpec, ModelSpec
-from erlib.data.encoding import Encoded, batch_indices, collate
+from erlib.data.encoding import Encoded, batch_indices
 from erlib.errors import unknown
 from erlib.metrics.plausibility import auc, average_precision, recall_at_k
 from erlib.metrics.task import accuracy, f1_binary, f1_macro, majority_share
@@ -92,26 +92,32 @@ def label_count(rows: Dataset, model: ModelSpec) -> int | None:
 @torch.no_grad()
 def predict(classifier: Classifier, texts: list[Encoded], batch_size: int = 64) -> pd.DataFrame:
     """Gold and predicted classes with probabilities, or spans, in the order of `texts`."""
-    rows: list[dict[str, object]] = [{} for _ in texts]
+    rows: dict[int, dict[str, object]] = {}
     for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
-        batch = collate([texts[i] for i in chosen], classifier.tokenizer.pad_token_id).to(
-            classifier.device
-        )
+        some = [texts[i] for i in chosen]
+        batch = classifier.batch(some)
         logits = classifier.forward(batch.inputs).logits
-        if classifier.task == "span":
-            hidden = (batch.inputs["attention_mask"] == 0)[:, :, None]
-            found = logits.masked_fill(hidden, float("-inf")).argmax(dim=1).tolist()
-            for i, (start, end) in zip(chosen, found, strict=True):
-                gold = texts[i].answer or (-1, -1)
-                rows[i] = {"gold_start": gold[0], "gold_end": gold[1], "start": start, "end": end}
-            continue
-        for i, p in zip(chosen, probabilities(logits).tolist(), strict=True):
-            rows[i] = {
-                "label": texts[i].label,
-                "predicted": int(np.argmax(p)),
-                **{f"p{c}": value for c, value in enumerate(p)},
-            }
-    return pd.DataFrame([{"id": t.id, **row} for t, row in zip(texts, rows, strict=True)])
+        answers = predicted_rows(logits, batch.inputs["attention_mask"], some)
+        rows.update(zip(chosen, answers, strict=True))
+    return pd.DataFrame([rows[i] for i in range(len(texts))])
+
+
+def predicted_rows(
+    logits: torch.Tensor, mask: torch.Tensor, texts: list[Encoded]
+) -> list[dict[str, object]]:
+    """What a model answered to a batch of texts, beside the gold answers."""
+    if logits.ndim == 3:  # [batch, token, (start, end)]
+        found = logits.masked_fill((mask == 0)[:, :, None], float("-inf")).argmax(dim=1).tolist()
+        gold = [text.answer or (-1, -1) for text in texts]
+        return [
+            {"id": t.id, "gold_start": g[0], "gold_end": g[1], "start": start, "end": end}
+            for t, g, (start, end) in zip(texts, gold, found, strict=True)
+        ]
+    return [
+        {"id": t.id, "label": t.label, "predicted": int(np.argmax(p))}
+        | {f"p{c}": value for c, value in enumerate(p)}
+        for t, p in zip(texts, probabilities(logits).tolist(), strict=True)
+    ]
 
 
 def probabilities(logits: torch.Tensor) -> torch.Tensor:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+import pandas as pd
 import torch
 
 from erlib.config import RunSpec
-from erlib.data.encoding import Encoded, batch_indices, collate
+from erlib.data.encoding import Encoded, batch_indices
 from erlib.losses import Step, Weighted
 from erlib.models import Classifier, load_classifier
 from erlib.training.checkpoints import (
@@ -24,7 +25,13 @@ from erlib.training.checkpoints import (
     resume,
     save_state,
 )
-from erlib.training.evaluations import Evaluation, kind, label_count, predict, task_scores
+from erlib.training.evaluations import (
+    Evaluation,
+    kind,
+    label_count,
+    predicted_rows,
+    task_scores,
+)
 from erlib.training.identity import eval_hash, rows_of
 from erlib.training.updates import PlainUpdate
 
@@ -66,10 +73,8 @@ def train(
         losses: list[dict[str, float]] = []
         order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch))
         for index, chosen in enumerate(order):
-            batch = collate([texts[i] for i in chosen], classifier.tokenizer.pad_token_id).to(
-                device
-            )
-            terms = objective.loss(Step(classifier, batch))
+            step = Step(classifier, classifier.batch([texts[i] for i in chosen]))
+            terms = objective.loss(step)
             losses.append({name: value.item() for name, value in terms.items()})
             if not math.isfinite(losses[-1]["loss"]):
                 raise FloatingPointError(
@@ -83,7 +88,8 @@ def train(
         row = {"epoch": epoch + 1, **train_summary(losses), **scores}
         evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1))
         keep_if_best(progress, row, rule, classifier, folder)
-        save_state(folder, classifier, update, progress)
+        if progress.epoch < spec.optimiser.epochs:
+            save_state(folder, classifier, update, progress)
     return finish(progress, folder, texts, held_out)
 
 
@@ -107,14 +113,15 @@ def dev_scores(
     Gradients stay on: an objective may need the model's input gradient to be evaluated at all.
     """
     losses: list[dict[str, float]] = []
+    answers: list[dict[str, object]] = []
     for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
-        batch = collate([texts[i] for i in chosen], classifier.tokenizer.pad_token_id).to(
-            classifier.device
-        )
-        terms = objective.loss(Step(classifier, batch))
+        some = [texts[i] for i in chosen]
+        step = Step(classifier, classifier.batch(some))
+        terms = objective.loss(step)
         losses.append({name: value.item() for name, value in terms.items()})
+        answers += predicted_rows(step.forward().logits.detach(), step.mask, some)
     means = {f"dev_{n}": sum(x[n] for x in losses) / len(losses) for n in losses[0]}
-    scores = task_scores(predict(classifier, texts))
+    scores = task_scores(pd.DataFrame(answers))
     return {**means, **{f"dev_{n}": value for n, value in scores.items()}}
 
 

@@ -229,7 +229,7 @@ def test_an_attribution_shows_itself_without_trusting_its_text():
     )  # fmt: skip
     shown = found._repr_html_()
     assert "<b>" not in shown and "&lt;b&gt;" in shown and "&amp;" in shown
-    assert "rgba(31,119,180,1.00)" in shown and "rgba(214,39,40,0.50)" in shown
+    assert "rgba(213,94,0,1.00)" in shown and "rgba(0,114,178,0.50)" in shown
     assert "nan" not in shown and "lime (ivra)" in shown
 
 

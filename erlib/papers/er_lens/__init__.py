@@ -3,8 +3,8 @@
 from erlib.papers.er_lens.claims import measure_claims
 from erlib.papers.er_lens.examples import examples
 from erlib.papers.er_lens.figures import figure_2, figure_4
-from erlib.papers.er_lens.grid import grid
 from erlib.papers.er_lens.prose import about_data, about_guidance, about_training, reduced
+from erlib.papers.er_lens.systems import grid
 from erlib.papers.er_lens.tables import table_2, table_3, table_4, table_6
 
 __all__ = [

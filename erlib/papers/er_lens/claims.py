@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from erlib.metrics.task import f1_difference, f1_macro
-from erlib.papers.er_lens.grid import ANNOTATED, TestSet, annotated, system_of, test_sets
+from erlib.papers.er_lens.systems import ANNOTATED, TestSet, annotated, system_of, test_sets
 from erlib.parameters import Settings
 from erlib.training.executors import per_text
 from erlib.training.stages import Results

@@ -5,7 +5,7 @@ from __future__ import annotations
 from erlib.attributions import attribute
 from erlib.config import DataSpec
 from erlib.models import load_classifier
-from erlib.papers.er_lens.grid import annotated, run_spec
+from erlib.papers.er_lens.systems import annotated, run_spec
 from erlib.parameters import Settings
 from erlib.reports import heatmap
 from erlib.reports.markup import Html

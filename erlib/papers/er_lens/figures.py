@@ -7,7 +7,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from erlib.papers.er_lens.grid import TECHNIQUES, annotated, system_of, test_sets
+from erlib.papers.er_lens.systems import TECHNIQUES, annotated, system_of, test_sets
 from erlib.papers.er_lens.tables import scores
 from erlib.parameters import Settings
 from erlib.reports.style import SIZED, figure_style, new_figure, palette

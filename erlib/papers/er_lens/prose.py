@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from erlib.data import corpus_report
-from erlib.papers.er_lens.grid import TECHNIQUES, annotated, system_of, test_sets
+from erlib.papers.er_lens.systems import TECHNIQUES, annotated, system_of, test_sets
 from erlib.papers.er_lens.tables import scores
 from erlib.parameters import Settings
 from erlib.training.stages import Results

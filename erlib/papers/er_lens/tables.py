@@ -13,7 +13,7 @@ import pandas as pd
 from erlib.config import DataSpec
 from erlib.data import corpus_report, load_data, truncated_share
 from erlib.models import load_classifier
-from erlib.papers.er_lens.grid import (
+from erlib.papers.er_lens.systems import (
     ANNOTATED,
     TECHNIQUES,
     TestSet,
