@@ -117,16 +117,24 @@ def tokenizer(family: str) -> PreTrainedTokenizerFast:
 
 
 def _word_pieces() -> PreTrainedTokenizerFast:
+    """Every letter, and the corpus's words of one to five letters; the trainer would break ties
+    between equally frequent pieces differently in every process."""
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    built = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words = sorted({word for text in CORPUS for word in text.split() if len(word) <= 5})
+    letters = sorted({letter for text in CORPUS for letter in text if letter.isalpha()})
+    pieces = [*specials, *letters, *(f"##{letter}" for letter in letters), *words]
+    vocabulary = {piece: i for i, piece in enumerate(dict.fromkeys(pieces))}
+    built = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     built.normalizer = normalizers.BertNormalizer(lowercase=True)
     built.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=90, special_tokens=specials, show_progress=False)
-    built.train_from_iterator(CORPUS, trainer)
-    cls, sep = (built.token_to_id(t) for t in ("[CLS]", "[SEP]"))
-    built.post_processor = processors.BertProcessing(("[SEP]", sep), ("[CLS]", cls))
+    built.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")],
+    )
     return PreTrainedTokenizerFast(
         tokenizer_object=built,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
         pad_token="[PAD]",
         unk_token="[UNK]",
         cls_token="[CLS]",

@@ -230,9 +230,8 @@ def feed_forward(view: LayerView, y: Tensor, a: Tensor) -> Tensor:
     theta = view.activation(a) / (a + TINY)
     share = shares(y @ (w1.T @ view.up.bias))  # of b_1
     if row_map_is_cheaper(y.shape[1], *w2.shape):
-        z = torch.empty_like(y)
-        for row, slope in enumerate(theta):
-            torch.mm(y[row], ((w2 * slope) @ w1).T, out=z[row])
+        maps = (w2 * theta[:, None]).flatten(0, 1) @ w1  # W_2 diag(θ_i) W_1, row under row
+        z = y @ maps.unflatten(0, (len(y), -1)).transpose(1, 2)
     else:
         z = (y @ w1.T).mul_(theta[:, None]) @ w2.T
     z.addcmul_(share[..., None], ((theta * view.up.bias) @ w2.T)[:, None])  # what b_1 becomes
@@ -259,13 +258,13 @@ def chunks(view: LayerView, n: int, available: int) -> tuple[int, int]:
     """(rows, sources) at once. X itself, N²·D, is needed whatever they are."""
     inner, width = view.up.weight.shape
     number = view.up.weight.element_size()
+    # X; the states of a layer; what tokens send in the first layer and heads mix in the last
+    fixed = number * n * (n * width + 8 * width + 3 * inner + 2 * view.n_heads * width)
     row_map = row_map_is_cheaper(n, width, inner)
-    fixed = number * (n * n * width + n * (8 * width + 3 * inner))  # X; states of a layer
-    fixed += number * 2 * width * max(n * view.n_heads, (inner + width) * row_map)
-    per_row = number * n * (2 * width + inner * (not row_map))
-    per_source = number * n * 5 * width
-    rows = chunk_size("decompx", n, n, fixed=fixed, each=per_row, available=available)
-    sources = chunk_size(
-        "decompx", n, n, fixed=fixed, each=per_source, available=available, least=8
+    per_row = number * (2 * n * width + (width * (inner + width) if row_map else n * inner))
+    per_source = number * 5 * n * width
+    rows, sources = (
+        chunk_size("decompx", n, n, fixed=fixed, each=each, available=available, least=least)
+        for each, least in ((per_row, 4), (per_source, 8))
     )
     return rows, sources

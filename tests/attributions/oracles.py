@@ -66,7 +66,8 @@ def alti_layer(view: LayerView, h: Tensor, attention: Tensor) -> tuple[Tensor, T
     y = t.sum(1) + centred(view.output.bias) / s[:, None] + view.norm1.bias
     distance = (y[:, None] - t).abs().sum(-1)
     c = (y.abs().sum(-1, keepdim=True) - distance).clamp(min=0)
-    return c / c.sum(-1, keepdim=True), y
+    total = c.sum(-1, keepdim=True)
+    return torch.where(total > 0, c / total, torch.full_like(c, 1 / n)), y
 
 
 @torch.no_grad()

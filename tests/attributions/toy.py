@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
 
-from erlib.data.encoding import Encoded
+from erlib.data.encoding import Batch, Encoded, collate
 from erlib.models import Classifier, Output, load_classifier
 from tests import tiny
 
@@ -41,6 +41,9 @@ class Toy:
             for parameter in self.model.parameters():
                 nn.init.normal_(parameter, std=0.7)
         self.seen: list[dict[str, Tensor]] = []
+
+    def batch(self, encoded: Sequence[Encoded]) -> Batch:
+        return collate(encoded, PAD)
 
     def train(self, mode: bool = True) -> Toy:
         self.model.train(mode)

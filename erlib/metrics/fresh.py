@@ -1,0 +1,58 @@
+"""Which words are handed to a FRESH classifier as the rationale?
+
+The support model scores the words; the classifier is trained on the k best alone (metrics.md §5).
+Word scores are the sums of their pieces, as `erlib.attribute(level="word")` gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from erlib.errors import unknown
+from erlib.metrics.ranking import at_least_one, best_first
+
+
+def top_k(
+    scores: np.ndarray, k: int, *, order: Literal["document", "score"] = "document"
+) -> list[int]:
+    """Indices of the k best words, in the text's order (FRESH) or best first (SaLoss's code)."""
+    if order not in ("document", "score"):
+        raise unknown("order", order, ("document", "score"))
+    chosen = best_first(scores)[:k]
+    return (np.sort(chosen) if order == "document" else chosen).tolist()
+
+
+def contiguous(scores: np.ndarray, k: int) -> list[int]:
+    """Indices of the k adjacent words with the largest sum; the first such window on ties."""
+    windows = np.lib.stride_tricks.sliding_window_view(np.asarray(scores, dtype=np.float64), k)
+    start = int(windows.sum(axis=1).argmax())
+    return list(range(start, start + k))
+
+
+def rationale(
+    words: Sequence[str],
+    scores: np.ndarray,
+    *,
+    percent: int,
+    extractor: Literal["top_k", "contiguous"] = "top_k",
+    order: Literal["document", "score"] = "document",
+    query: Sequence[str] | None = None,
+) -> list[str] | tuple[list[str], list[str]]:
+    """The k = max(1, ceil(percent/100 · words)) words of the rationale, ready for `encode`.
+
+    For a pair task, (rationale, query) with the query unchanged.
+    """
+    if len(words) != len(scores):
+        raise ValueError(f"{len(scores)} scores for {len(words)} words")
+    k = at_least_one(percent, len(words))
+    if extractor == "top_k":
+        chosen = top_k(scores, k, order=order)
+    elif extractor == "contiguous":
+        chosen = contiguous(scores, k)
+    else:
+        raise unknown("extractor", extractor, ("top_k", "contiguous"))
+    kept = [words[i] for i in chosen]
+    return kept if query is None else (kept, list(query))

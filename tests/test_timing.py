@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import time
+
+import torch
+
+from erlib.timing import Timing, matmul_rate, peak_memory, timed_in_turn
+
+
+def test_peak_memory_is_what_was_held_at_once_and_not_what_is_left():
+    with peak_memory() as peak:
+        for _ in range(3):
+            torch.zeros(50_000_000).add_(1)  # 200 MB, three times over
+    assert 195 < peak[0] < 260
+
+
+def test_calls_take_turns():
+    order = []
+    timed_in_turn([lambda: order.append("a"), lambda: order.append("b")], repeat=3)
+    assert order == ["a", "b"] * 3
+
+
+def test_no_round_begins_that_would_pass_the_limit():
+    (slow,) = timed_in_turn([lambda: time.sleep(0.05)], repeat=50, limit=0.13)
+    assert 1 <= len(slow.runs) <= 2
+
+
+def test_seconds_are_the_median_without_the_run_that_warms_up():
+    assert Timing(lambda: None, runs=[9.0, 1.0, 2.0, 4.0]).seconds == 2.0
+    assert Timing(lambda: None, runs=[9.0]).seconds == 9.0
+
+
+def test_the_matmul_rate_is_that_of_products_timed_here():
+    a = torch.ones(1024, 1024)
+    start = time.perf_counter()
+    torch.mm(a, a)
+    slower = 2 * 1024**3 / (time.perf_counter() - start)
+    assert slower / 5 < matmul_rate() < slower * 50
