@@ -60,7 +60,7 @@ RANDOM_MODELS = {
 MODELS = ("minilm", *RANDOM_MODELS)
 POSITIONS = 1024  # of the random models; MiniLM has 512
 FIRST_GUESS = 0.3  # of the matmul peak, for a method that has not been timed yet
-TEXTS, SAMPLE = 200, 10  # of the erasure row, and of them those also asked one by one
+TEXTS, SAMPLE = 200, 5  # of the erasure row, and of them those also asked one by one
 
 Against = Callable[[Classifier, dict[str, torch.Tensor]], torch.Tensor]
 

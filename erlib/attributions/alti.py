@@ -91,35 +91,39 @@ def contributions(
     """[query, key]: C of one layer for the rows `queries`, so many (query, key) pairs at a time."""
     norm = view.norm1
     # diag(γ) C of W_O^h v^h_j, [key, head, D], and of the residual h_i
-    sent = norm.weight * norm.centred(value_outputs(view, h))
+    sent = norm.centred(value_outputs(view, h)).mul_(norm.weight)
     kept = (norm.weight * norm.centred(h))[queries]
     mixed = attention[:, queries] @ values(view, h[None])[0]
     u = h[queries] + view.output(mixed.transpose(0, 1).flatten(1))
     y, s = norm(u), norm.scale(u)  # (3): the model's own layer norm, s = sqrt(var + eps)
 
-    weights = (attention[:, queries] / s).permute(2, 1, 0)  # [key, query, head]
-    distance = _distances(weights, sent, y, pairs)  # right but for the residual in T_i(i)
+    # ‖y_i − T_i(j)‖ = ‖s_i y_i − s_i T_i(j)‖ / s_i; the residual is in T_i(i) alone
+    weights = attention[:, queries].permute(2, 1, 0)  # [key, query, head]
+    distance = _distances(weights, sent, s * y, pairs)
+    row = torch.arange(len(y), device=h.device)
     asked = torch.arange(len(h), device=h.device)[queries]
-    row = torch.arange(len(asked), device=h.device)
-    own = (weights[asked, row][:, None] @ sent[asked])[:, 0] + kept / s
-    distance[row, asked] = (y - own).abs().sum(-1)
+    own = (weights[asked, row][:, None] @ sent[queries])[:, 0] + kept
+    distance[row, asked] = (s * y - own).abs().sum(-1)
+    distance /= s
     closeness = (y.abs().sum(-1, keepdim=True) - distance).clamp(min=0)  # (4)
     total = closeness.sum(-1, keepdim=True)
     # A row in which no token comes nearer than nothing: uniform (ours; the reference has NaN).
     return torch.where(total > 0, closeness / total, 1 / len(h))
 
 
-def _distances(weights: Tensor, sent: Tensor, y: Tensor, pairs: int) -> Tensor:
-    """[query, key]: ‖y_i − Σ_h weights_jih sent_jh‖₁, in blocks of at most so many pairs."""
-    distance = y.new_empty(len(y), len(sent))
+def _distances(weights: Tensor, sent: Tensor, whole: Tensor, pairs: int) -> Tensor:
+    """[query, key]: ‖whole_i − Σ_h weights_jih sent_jh‖₁, in blocks of at most so many pairs."""
+    distance = whole.new_empty(len(whole), len(sent))
     n_queries = min(QUERIES, pairs)
     n_keys = pairs // n_queries
-    for i in range(0, len(y), n_queries):
+    for i in range(0, len(whole), n_queries):
         at = slice(i, i + n_queries)
         for j in range(0, len(sent), n_keys):
             keys = slice(j, j + n_keys)
             block = weights[keys, at].contiguous()
-            beside = torch.baddbmm(y[at].expand(len(block), -1, -1), block, sent[keys], alpha=-1)
+            beside = torch.baddbmm(
+                whole[at].expand(len(block), -1, -1), block, sent[keys], alpha=-1
+            )
             distance[at, keys] = beside.abs_().sum(-1).T
     return distance
 
@@ -131,7 +135,7 @@ def pairs_at_once(view: LayerView, n: int, available: int) -> int:
         "alti",
         n,
         n * n,
-        fixed=number * n * (3 * view.n_heads * width + (view.n_heads + 4) * n),
+        fixed=number * n * (3 * view.n_heads * width + 4 * n),
         each=number * (width + 2 * view.n_heads),
         available=available,
     )

@@ -191,6 +191,8 @@ def _batches(
     lengths = [len(e.input_ids) for e in encoded]
     if options.dropout:  # dropout draws for a whole batch; alone, a text meets its own draws
         batch_size = 1
+    elif batch_size is None and "hidden_states" in chosen.needs:
+        batch_size = 1  # ALTI and DecompX take texts one at a time; a batch's maps only cost memory
     if batch_size is not None:
         yield from batch_indices(lengths, batch_size)
         return
