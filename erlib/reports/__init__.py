@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from erlib.config import project_root
 from erlib.reports.artefacts import artefact
 from erlib.reports.claims import claims_table, decide, record, summarise
 from erlib.reports.footer import footer
 from erlib.reports.heatmap import heatmap
-from erlib.config import project_root
 from erlib.reports.paper_numbers import beside, paper_table
 from erlib.reports.render import render_notebook
 from erlib.reports.site import build_index
