@@ -78,6 +78,10 @@ def test_the_report_says_that_lexicon_rationales_are_lexicon_rationales():
     assert "nobody marked them in these texts" in page("01_er_lens.html").get_text()
 
 
+def test_texts_left_out_of_plausibility_are_counted_in_the_report():
+    assert "are left out: movie_snippets dev" in page("01_er_lens.html").get_text()
+
+
 def test_the_executed_notebook_has_outputs_and_no_progress_bars_or_errors():
     notebook = json.loads((REPORTS / "01_er_lens.ipynb").read_text(encoding="utf-8"))
     outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]

@@ -66,11 +66,19 @@ def about_training(settings: Settings, results: Results) -> str:
 
 
 def about_guidance(settings: Settings, results: Results) -> str:
-    """What guidance did to the guided technique, in domain and outside."""
+    """What guidance did to the guided technique, and how many texts that rests on."""
     auc = scores(settings, results, "plausibility", "auc").query(f"method == '{TECHNIQUES['ATT']}'")
     means = auc.pivot_table(index="column", columns="row", values="value", sort=False)
     parts = [
         f"{t.name} {means.loc[t.name, 'Baseline']:.1f} to {means.loc[t.name, 'ER+Att']:.1f}"
         for t in annotated(settings)
     ]
-    return f"Attention's AUC x 100, Baseline to ER+Att: {'; '.join(parts)}."
+    rows = results["measurements"].query("kind == 'plausibility'")
+    first = rows.drop_duplicates(["corpus", "split"])
+    skipped = ", ".join(
+        f"{r.corpus} {r.split} {r.skipped:.0f} of {r.texts:.0f}" for r in first.itertuples()
+    )
+    return (
+        f"Attention's AUC x 100, Baseline to ER+Att: {'; '.join(parts)}.\n\n"
+        f"Texts without a rationale word have no AUC and are left out: {skipped}."
+    )
