@@ -18,6 +18,7 @@ _HOME = {
     "attribute": "erlib.attributions",
     "carry_out": "erlib.training.stages",
     "evaluate": "erlib.training.executors",
+    "explore": "erlib.explorer",
     "load_classifier": "erlib.models",
     "load_data": "erlib.data",
     "per_epoch": "erlib.training.executors",

@@ -13,10 +13,7 @@ from erlib.errors import unknown
 from erlib.papers import NOTEBOOKS
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
-    import pandas as pd
-
     from erlib.parameters import Settings
-    from erlib.training.store import Store
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +61,10 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "bench", help="seconds and memory of every attribution; `bench --help` has its options"
     )
+
+    reports = commands.add_parser("reports", help="which reports are older than their sources?")
+    reports.add_argument("action", choices=("check",))
+    reports.set_defaults(command=reports_command)
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
     runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
@@ -166,9 +167,32 @@ def bench_command(arguments: Sequence[str]) -> int:
     return bench(arguments)
 
 
+def reports_command(options: argparse.Namespace) -> int:
+    """`check`: every report that is here, the revision it was made at, and what changed since."""
+    from erlib.reports.footer import provenance, short_revision
+    from erlib.reports.freshness import out_of_date
+
+    root, older = project_root(), 0
+    pages = [
+        (paper, profile, page)
+        for profile in PROFILES
+        for paper, notebook in NOTEBOOKS.items()
+        if (page := root / "reports" / profile / f"{notebook}.html").exists()
+    ]
+    for paper, profile, page in pages:
+        changes = out_of_date(paper, profile, root)
+        older += bool(changes)
+        made = provenance(paper, profile, root)
+        at = f"{made['date']} at revision {short_revision(made)}" if made else "unknown"
+        print(f"{page.relative_to(root)}: made {at}: {'; '.join(changes) or 'up to date'}")
+    print(f"{older} of {len(pages)} reports are older than their notebook, profile or methods")
+    return 0
+
+
 def runs_command(options: argparse.Namespace) -> int:
     """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones."""
     from erlib.training.executors import open_store
+    from erlib.training.listing import runs_table
 
     store = open_store()
     if options.action == "ls":
@@ -189,33 +213,6 @@ def runs_command(options: argparse.Namespace) -> int:
         removed = store.collect_garbage()
         print("\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} removed"]))
     return 0
-
-
-def runs_table(store: Store) -> pd.DataFrame:
-    """One row per finished run: what it was and how it ended."""
-    import pandas as pd
-
-    rows = []
-    for sealed in store.sealed("runs"):
-        spec, metrics = sealed.read("spec.json"), sealed.read("metrics.json")
-        objective = " + ".join(
-            "/".join([t["name"], *(str(v) for _, v in t["options"])]) for t in spec["objective"]
-        )
-        rows.append(
-            {
-                "run": sealed.name,
-                "status": sealed.status,
-                "corpus": spec["data"]["corpus"],
-                "source": spec["data"]["source"],
-                "texts": metrics["train_texts"],
-                "model": spec["model"]["name"],
-                "objective": objective,
-                "seed": spec["seed"],
-                "dev_f1": (metrics["best"] or {}).get("dev_f1_macro"),
-                "seconds": sealed.read("provenance.json")["seconds"],
-            }
-        )
-    return pd.DataFrame(rows)
 
 
 def _seeds(text: str | None) -> list[int] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -20,32 +20,86 @@ from erlib.errors import unknown
 SOURCES = ("packaged", "local", "hub")
 PROFILES = ("quick", "cpu", "paper")
 EXECUTORS = ("local",)
+WORDS = ("all", "alphanumeric")
+SCHEDULES = ("linear", "constant")
+
+
+def later(default: Any) -> Any:
+    """A field that the canonical form leaves out at its default: a new option renames no run."""
+    return field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
 class DataSpec:
-    """A corpus from a source, cut to `max_length` tokens; row counts of None mean all rows."""
+    """A corpus from a source, cut to `max_length` tokens; row counts of None mean all rows.
+
+    With `extract`, only the rationale that a finished run finds in each text is left of it. With
+    `taught`, it is what a student learns of a finished run: see `erlib.training.students`.
+    `words` and `classes` say what a paper leaves out: see `erlib.data.preparation`.
+    """
 
     corpus: str
     source: str = "packaged"
     max_length: int = 128
     train_rows: int | None = None
     dev_rows: int | None = None
+    extract: Extraction | None = None
+    words: str = "all"
+    classes: tuple[str, ...] = ()
+    taught: Teaching | None = later(None)
 
     def __post_init__(self) -> None:
         if self.source not in SOURCES:
             raise unknown("source", self.source, SOURCES)
+        if self.words not in WORDS:
+            raise unknown("choice of words", self.words, WORDS)
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The rationales of FRESH: the best `percent` of the words that `run` has scored.
+
+    `method` and `variant` are those of `erlib.attribute`, for the predicted class. `shape` is
+    "top_k" (words in the text's order, or best first with order="score") or "contiguous". Of a
+    pair only the first text is cut down; the second is a query and stays whole.
+    """
+
+    run: RunSpec
+    percent: int
+    method: str = "attention"
+    variant: str | None = None
+    shape: str = "top_k"
+    order: str = "document"
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """A finished run as teacher: its predictions and, with a `method`, its explanations.
+
+    `method` and `variant` are those of `erlib.attribute`, for the predicted class.
+    """
+
+    run: RunSpec
+    method: str | None = None
+    variant: str | None = None
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """What `load_classifier` is asked for. `layers` keeps only the first layers of the encoder."""
+    """What `load_classifier` is asked for. `layers` keeps only the first layers of the encoder.
+
+    `quirks` are oversights of a paper's code, reproduced to measure what they change. `frozen`: the
+    pretrained base stays as it is, only the head and the explainer train.
+    """
 
     name: str = "minilm"
     head: str = "er"
     task: str = "classify"
     specials: bool = True
     layers: int | None = None
+    quirks: tuple[str, ...] = ()
+    explainer: str | None = later(None)
+    frozen: bool = later(False)
 
 
 @dataclass(frozen=True)
@@ -60,6 +114,19 @@ class Term:
 def term(name: str, weight: float = 1.0, **options: Any) -> Term:
     """`term("explanation", 0.6, guide="attention")`: options in a fixed order, so hashes agree."""
     return Term(name, float(weight), tuple(sorted(options.items())))
+
+
+@dataclass(frozen=True)
+class UpdateSpec:
+    """How a step's losses change the weights: a registered strategy and its options."""
+
+    name: str = "plain"
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+def update(name: str, **options: Any) -> UpdateSpec:
+    """`update("constrained", term="explanation", bound=0.03, lr=0.05)`, in a fixed order."""
+    return UpdateSpec(name, tuple(sorted(options.items())))
 
 
 @dataclass(frozen=True)
@@ -86,7 +153,10 @@ class CheckpointRule:
 
 @dataclass(frozen=True)
 class OptimiserSpec:
-    """AdamW with linear warm-up and decay; `head_lr` is the head's own learning rate."""
+    """AdamW; `head_lr` is the head's own learning rate.
+
+    `schedule`: linear warm-up over the share `warmup` of all steps and linear decay, or constant.
+    """
 
     lr: float = 5e-5
     epochs: int = 3
@@ -97,6 +167,11 @@ class OptimiserSpec:
     weight_decay: float = 0.0
     clip: float | None = None
     checkpoint: CheckpointRule = CheckpointRule()
+    schedule: str = "linear"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in SCHEDULES:
+            raise unknown("schedule", self.schedule, SCHEDULES)
 
 
 @dataclass(frozen=True)
@@ -123,7 +198,10 @@ class EvalSpec:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A training run: the same spec on the same machine gives the same model, bit for bit."""
+    """A training run: the same spec on the same machine gives the same model, bit for bit.
+
+    `start` is a finished run whose weights this one begins from.
+    """
 
     data: DataSpec
     model: ModelSpec = ModelSpec()
@@ -131,16 +209,27 @@ class RunSpec:
     optimiser: OptimiserSpec = field(default_factory=OptimiserSpec)
     seed: int = 0
     each_epoch: tuple[EvalSpec, ...] = ()
+    update: UpdateSpec = UpdateSpec()
+    start: RunSpec | None = None
 
     def with_seed(self, seed: int) -> RunSpec:
         """The same run from another seed."""
         return replace(self, seed=seed)
 
 
+def as_plain(value: Any) -> Any:
+    """Dataclasses as dictionaries, without `later` fields at their default, at any depth."""
+    if is_dataclass(value) and not isinstance(value, type):
+        values = [(f, getattr(value, f.name)) for f in fields(value)]
+        return {f.name: as_plain(v) for f, v in values if not f.metadata or v != f.default}
+    if isinstance(value, dict):
+        return {name: as_plain(v) for name, v in value.items()}
+    return [as_plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+
 def canonical(value: Any) -> str:
     """One JSON text for one value: sorted keys, no white space, dataclasses as dictionaries."""
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(as_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def digest(value: Any) -> str:
@@ -155,18 +244,33 @@ def run_spec_from_dict(plain: dict[str, Any]) -> RunSpec:
     rule["bound"] = tuple(rule["bound"]) if rule["bound"] else None
     optimiser["betas"] = tuple(optimiser["betas"])
     return RunSpec(
-        data=DataSpec(**plain["data"]),
-        model=ModelSpec(**plain["model"]),
+        data=_data(plain["data"]),
+        model=ModelSpec(**{**plain["model"], "quirks": tuple(plain["model"]["quirks"])}),
         objective=tuple(
-            Term(t["name"], t["weight"], tuple((k, v) for k, v in t["options"]))
-            for t in plain["objective"]
+            Term(t["name"], t["weight"], _options(t["options"])) for t in plain["objective"]
         ),
         optimiser=OptimiserSpec(**optimiser, checkpoint=CheckpointRule(**rule)),
         seed=plain["seed"],
-        each_epoch=tuple(
-            EvalSpec(**{**e, "data": DataSpec(**e["data"])}) for e in plain["each_epoch"]
-        ),
+        each_epoch=tuple(EvalSpec(**{**e, "data": _data(e["data"])}) for e in plain["each_epoch"]),
+        update=UpdateSpec(plain["update"]["name"], _options(plain["update"]["options"])),
+        start=run_spec_from_dict(plain["start"]) if plain["start"] else None,
     )
+
+
+def _data(plain: dict[str, Any]) -> DataSpec:
+    extract = plain.get("extract")
+    if extract:
+        extract = Extraction(**{**extract, "run": run_spec_from_dict(extract["run"])})
+    taught = plain.get("taught")
+    if taught:
+        taught = Teaching(**{**taught, "run": run_spec_from_dict(taught["run"])})
+    return DataSpec(
+        **{**plain, "extract": extract, "classes": tuple(plain["classes"]), "taught": taught}
+    )
+
+
+def _options(plain: list[list[Any]]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, value) for name, value in plain)
 
 
 def load_profile(name: str) -> dict[str, Any]:

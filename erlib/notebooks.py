@@ -17,9 +17,11 @@ import nbformat
 import papermill
 from jupyter_client.manager import AsyncKernelManager
 
+from erlib.config import store_root
 from erlib.papers import NOTEBOOKS
 from erlib.parameters import check_parameters
 from erlib.reports import render_notebook
+from erlib.reports.freshness import record_sources, text_sources
 
 
 class LocalKernel(AsyncKernelManager):
@@ -30,10 +32,12 @@ class LocalKernel(AsyncKernelManager):
 
 def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     """Run the paper's notebook with these parameters; the path of its HTML report."""
-    profile = check_parameters(paper, parameters).profile
+    settings = check_parameters(paper, parameters)
+    profile = settings.profile
     name = NOTEBOOKS[paper]
     reports = root / "reports" / profile
     reports.mkdir(parents=True, exist_ok=True)
+    written = text_sources(paper, profile, root)
     os.environ["ERLIB_TERMINAL_BAR"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / f"{name}.ipynb"
@@ -52,6 +56,7 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
             _place(made, reports / f"{name}.failed.ipynb")
             raise
         html = render_notebook(_place(made, reports / f"{name}.ipynb"))
+    record_sources(paper, profile, written, root=root, store=store_root(settings.store))
     (reports / f"{name}.failed.ipynb").unlink(missing_ok=True)
     return html
 

@@ -45,8 +45,8 @@ def test_the_plan_names_every_stage_and_its_cost_and_makes_nothing(capsys, monke
     monkeypatch.setenv("ERLIB_STORE", str(tmp_path / "store"))
     assert main(["run", "--plan", "--profile", "paper"]) == 0
     text = said(capsys)
-    # two systems, 15 seeds, 25 epochs of 217 batches
-    assert str(2 * 15 * 25 * 217) in text and "GB" in text
+    # the Baseline and three joint systems, 15 seeds, 25 epochs of 217 batches
+    assert str(4 * 15 * 25 * 217) in text and "GB" in text
     assert not (tmp_path / "store").exists()
 
 
@@ -57,7 +57,9 @@ def store(tmp_path, monkeypatch):
     def work(folder):
         spec = {
             "data": {"corpus": "sst", "source": "local"}, "model": {"name": "minilm"}, "seed": 4,
-            "objective": [{"name": "explanation", "options": [["guide", "attention"]]}],
+            "objective": [
+                {"name": "explanation", "weight": 1, "options": [["guide", "attention"]]}
+            ],
         }  # fmt: skip
         metrics = {"train_texts": 32, "best": {"dev_f1_macro": 0.75}}
         for name, content in (

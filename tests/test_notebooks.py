@@ -14,6 +14,7 @@ from erlib.parameters import PARAMETERS, check_parameters
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 EACH = pytest.mark.parametrize("name", sorted(NOTEBOOKS.values()))
+EXPLORER = "explore"  # no paper's: it has no parameters and is not executed by the command line
 
 
 def parameters_cell(name):
@@ -21,11 +22,11 @@ def parameters_cell(name):
     return next(c for c in notebook.cells if "parameters" in c.metadata.get("tags", []))
 
 
-def test_every_notebook_belongs_to_a_paper():
-    assert {p.stem for p in FOLDER.glob("*.ipynb")} == set(NOTEBOOKS.values())
+def test_every_notebook_belongs_to_a_paper_or_is_the_explorer():
+    assert {p.stem for p in FOLDER.glob("*.ipynb")} == {*NOTEBOOKS.values(), EXPLORER}
 
 
-@EACH
+@pytest.mark.parametrize("name", [*sorted(NOTEBOOKS.values()), EXPLORER])
 def test_sources_are_committed_without_outputs_and_with_short_cells(name):
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)

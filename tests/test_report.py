@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
+from erlib.papers import NOTEBOOKS
+from erlib.reports.claims import claims as written_claims
+from tests.browser import NEEDS_CHROMIUM, chromium
+from tests.readable import faults
+
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports" / "quick"
-NEEDED = {"er_lens": ["table-2", "table-3", "table-4", "table-6", "figure-2", "figure-4"]}
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+NEEDED = {
+    "er_lens": [
+        *(f"table-{n}" for n in range(1, 10)), "table-effects", "table-audit",
+        *(f"figure-{n}" for n in range(1, 15)),
+    ],
+    "regex": [
+        *(f"table-{n}" for n in range(1, 11)), *(f"figure-{n}" for n in range(1, 5)),
+        "table-data", "table-cost", "table-guide", "table-perturbation", "table-audit",
+    ],
+    "saloss": [
+        *(f"table-{n}" for n in range(1, 9)), "table-2-tests", "table-3-tests", "table-audit",
+        "figure-1",
+    ],
+    "agreement": [
+        "table-1a", "table-1b", *(f"table-{n}" for n in range(2, 12)), "table-audit",
+        "table-1b-dropout", "table-2-tests", "table-4-tests", "table-11-tests",
+        *(f"figure-{n}" for n in range(1, 13)),
+    ],
+}  # fmt: skip
+PAGES = ["index.html", *(f"{notebook}.html" for notebook in NOTEBOOKS.values())]
 
 pytestmark = [
     pytest.mark.report,
@@ -26,6 +46,7 @@ pytestmark = [
 ]
 
 
+@cache
 def page(name: str) -> BeautifulSoup:
     return BeautifulSoup((REPORTS / name).read_text(encoding="utf-8"), "html.parser")
 
@@ -38,7 +59,7 @@ def test_every_artefact_is_listed_and_stands_at_its_place_in_the_report():
     listed = artefacts()
     for paper, ids in NEEDED.items():
         rows = listed[listed["paper"] == paper].set_index("id")
-        html = page("01_er_lens.html")
+        html = page(f"{NOTEBOOKS[paper]}.html")
         for name in ids:
             assert int(rows.loc[name, "rows"]) > 0 and rows.loc[name, "sources"]
             place = html.find(id=f"{paper}-{name}")
@@ -70,7 +91,8 @@ def test_claims_have_the_contract_s_columns_and_two_seeds_decide_nothing():
     claims = pd.read_csv(REPORTS / "claims.csv")
     columns = "paper claim statement paper_value our_value ci_low ci_high seeds verdict"
     assert list(claims.columns[:9]) == columns.split()
-    assert {"ER-C1", "ER-C4"} <= set(claims["claim"])
+    for paper in NOTEBOOKS:
+        assert set(claims.loc[claims["paper"] == paper, "claim"]) == set(written_claims(paper))
     assert (claims.loc[claims["seeds"] < 3, "verdict"] == "inconclusive").all()
 
 
@@ -82,15 +104,24 @@ def test_texts_left_out_of_plausibility_are_counted_in_the_report():
     assert "are left out: movie_snippets dev" in page("01_er_lens.html").get_text()
 
 
-def test_the_executed_notebook_has_outputs_and_no_progress_bars_or_errors():
-    notebook = json.loads((REPORTS / "01_er_lens.ipynb").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", NOTEBOOKS.values())
+def test_the_executed_notebook_has_outputs_and_no_progress_bars_or_errors(name):
+    notebook = json.loads((REPORTS / f"{name}.ipynb").read_text(encoding="utf-8"))
     outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
     assert len(outputs) >= 10
     assert {o["output_type"] for o in outputs} <= {"display_data", "execute_result"}
 
 
+@pytest.mark.parametrize("paper", NOTEBOOKS)
+def test_what_a_report_was_made_from_is_kept_beside_it(paper):
+    sources = json.loads((REPORTS / f"{paper}.sources.json").read_text(encoding="utf-8"))
+    assert sources["notebook"] and sources["profile"] and "objective task" in sources["versions"]
+    corpora = [dd.get_text() for dd in page("index.html").select(".facts dd")]
+    assert all(name in corpora[1] for name in sources["corpora"])
+
+
 def test_every_link_and_picture_of_the_pages_exists():
-    for name in ("index.html", "01_er_lens.html"):
+    for name in PAGES:
         html = page(name)
         for element, attribute in (
             ("a", "href"),
@@ -109,30 +140,24 @@ def test_every_link_and_picture_of_the_pages_exists():
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(
-    CHROMIUM is None and os.environ.get("CI") != "true", reason="no Chromium on this machine"
-)
-def test_the_pages_open_in_a_browser_without_a_complaint_and_fit_a_phone():
-    from playwright.sync_api import sync_playwright
+@NEEDS_CHROMIUM
+def test_the_pages_open_in_a_browser_without_a_complaint_and_can_be_read_anywhere():
+    with chromium() as browser:
+        assert [fault for name in PAGES for fault in faults(browser, REPORTS / name)] == []
 
-    assert CHROMIUM, "CI needs Chromium for this test"
-    with sync_playwright() as play:
-        browser = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
-        complaints: list[str] = []
-        for width in (1280, 390):
-            tab = browser.new_page(viewport={"width": width, "height": 900})
-            tab.on(
-                "console",
-                lambda m: complaints.append(m.text) if m.type in ("error", "warning") else None,
-            )
-            tab.on("pageerror", lambda error: complaints.append(str(error)))
-            tab.on("requestfailed", lambda request: complaints.append(request.url))
-            for name in ("index.html", "01_er_lens.html"):
-                tab.goto((REPORTS / name).as_uri())
-                assert tab.title()
-                sideways = tab.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-                assert sideways <= 0, f"{name} scrolls sideways by {sideways} px at {width} px"
-        browser.close()
-        assert complaints == []
+
+@pytest.mark.browser
+@NEEDS_CHROMIUM
+def test_every_table_of_a_report_sorts_and_comes_back():
+    with chromium() as browser:
+        tab = browser.new_page()
+        for name in PAGES:
+            tab.goto((REPORTS / name).as_uri())
+            for table in tab.locator(".artefact > .scroll > table").all():
+                rows, heading = table.locator("tbody tr"), table.locator("th button").last
+                before = rows.all_inner_texts()
+                heading.click()
+                ascending = rows.all_inner_texts()
+                heading.click()
+                heading.click()
+                assert sorted(ascending) == sorted(before) and rows.all_inner_texts() == before

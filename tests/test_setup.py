@@ -49,8 +49,16 @@ def test_conda_and_pip_users_get_the_same_versions():
 def test_what_the_suite_is_built_on_is_pinned():
     assert RUN["torch"] == "2.13.0"
     assert RUN.keys() >= {
-        "torch", "transformers", "captum", "datasets", "pandas", "matplotlib", "seaborn",
-        "papermill", "jupyterlab", "scipy",
+        "torch",
+        "transformers",
+        "captum",
+        "datasets",
+        "pandas",
+        "matplotlib",
+        "seaborn",
+        "papermill",
+        "jupyterlab",
+        "scipy",
     }
 
 
@@ -63,6 +71,9 @@ def test_the_pinned_version_is_the_one_installed_here(name: str):
     assert version(name).split("+")[0] == (RUN | TEST)[name]
 
 
+OPTIONAL = {"spacy"}  # used for parts of speech where somebody has installed it
+
+
 def imported_distributions(folder: str) -> set[str]:
     """The distributions whose modules are imported anywhere under a folder."""
     modules = set()
@@ -72,7 +83,7 @@ def imported_distributions(folder: str) -> set[str]:
                 modules |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 modules.add(node.module.split(".")[0])
-    third_party = modules - sys.stdlib_module_names - {"erlib", "tests"}
+    third_party = modules - sys.stdlib_module_names - {"erlib", "tests"} - OPTIONAL
     providers = packages_distributions()
     return {providers[m][0].lower().replace("_", "-") for m in third_party}
 
@@ -122,7 +133,10 @@ class Clone:
         tools.mkdir(parents=True)
         shutil.copytree(ROOT / ".ci", self.folder / ".ci")
         for name in (
-            "run_all.sh", "run_tests.sh", "requirements.txt", "requirements-test.txt",
+            "run_all.sh",
+            "run_tests.sh",
+            "requirements.txt",
+            "requirements-test.txt",
             "pyproject.toml",
         ):
             shutil.copy(ROOT / name, self.folder)
@@ -138,7 +152,11 @@ class Clone:
         self.calls.write_text("")
         return subprocess.run(
             [str(self.folder / script), *arguments],
-            cwd=cwd or self.folder, env=self.env | env, text=True, capture_output=True, timeout=60,
+            cwd=cwd or self.folder,
+            env=self.env | env,
+            text=True,
+            capture_output=True,
+            timeout=60,
         )
 
     @property

@@ -1,6 +1,6 @@
 """Attribution methods behind one verb, `attribute`; a new one is one registered function."""
 
-from erlib.attributions import alti, attention, decompx, gradients, perturbation
+from erlib.attributions import alti, attention, decompx, gradients, learned, perturbation
 from erlib.attributions.attribute import Attribution, attribute, attribute_encoded
 from erlib.attributions.registry import METHODS, attribution_table, described, method, register
 
@@ -14,6 +14,7 @@ __all__ = [
     "attribution_table",
     "decompx",
     "gradients",
+    "learned",
     "method",
     "perturbation",
     "register",

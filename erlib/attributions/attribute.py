@@ -136,7 +136,7 @@ def attribute_encoded(
         target = "gold"
     budget = None if max_memory is None else parse_bytes(max_memory)
     results: dict[int, Attribution] = {}
-    with _explaining(classifier, dropout=options.dropout):
+    with explaining(classifier, dropout=options.dropout):
         for indices in _batches(classifier, encoded, chosen, options, batch_size, budget):
             texts = [encoded[i] for i in indices]
             seeds = [text_seed(seed, text) for text in texts]
@@ -146,7 +146,7 @@ def attribute_encoded(
             for row, (i, text) in enumerate(zip(indices, texts, strict=True)):
                 one = _one_text(request, scores, row, text)
                 one.method, one.variant = method, variant
-                results[i] = _by_word(one, text) if level == "word" else one
+                results[i] = by_word(one, text) if level == "word" else one
     return [results[i] for i in range(len(encoded))]
 
 
@@ -210,7 +210,7 @@ def _batches(
 
 
 @contextmanager
-def _explaining(classifier: Classifier, *, dropout: bool) -> Iterator[None]:
+def explaining(classifier: Classifier, *, dropout: bool) -> Iterator[None]:
     """Evaluation mode, and no gradient for any parameter beyond the embedding tables.
 
     Gradients then stop at the embeddings, and passes keep only what they need for those.
@@ -287,7 +287,7 @@ def _finished(scores: Tensor, special: Tensor, options: Options) -> Tensor:
     return scores.masked_fill(special, -torch.inf) if options.specials == "last" else scores
 
 
-def _by_word(one: Attribution, text: Encoded) -> Attribution:
+def by_word(one: Attribution, text: Encoded) -> Attribution:
     """Pieces summed to words, specials dropped; words cut off with the text's end are absent."""
     places: dict[tuple[int, int], list[int]] = {}
     for token, (segment, word) in enumerate(zip(text.segment, text.word_ids, strict=True)):

@@ -26,7 +26,12 @@ What makes it cheap, without changing a number:
 
 from __future__ import annotations
 
+import weakref
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -47,6 +52,7 @@ from erlib.models.heads import HEADS
 from erlib.models.layers import LayerTrace, LayerView, Norm, layer_trace
 
 TINY = 1e-12
+REMEMBERED = 64 * 2**20  # bytes of decomposed texts
 
 
 @register(
@@ -66,9 +72,9 @@ def decompx(request: Request) -> Scores:
     n_texts, width = request.mask.shape
     lengths = layers[0].output.weight.new_zeros(n_texts, len(layers), width)
     for text in single_texts(request):
-        parts = _decomposed_text(layers, text, [read[text.row]], free_for(request))
-        for layer, x in enumerate(parts):
-            lengths[text.row, layer, : text.length] = x[0].norm(dim=-1)
+        lengths[text.row, :, : text.length] = _read_parts(request, text, [read[text.row]]).lengths[
+            0
+        ]
     return Scores(lengths[:, -1], lengths if request.per_layer else None)
 
 
@@ -87,24 +93,22 @@ def decompx_classifier(request: Request) -> Scores:
     logit_shares = layers[0].output.weight.new_zeros(request.mask.shape)
     gaps = logit_shares.new_zeros(len(request.mask))
     for text in single_texts(request):
-        parts, logit = _target_parts(request, layers, text)
+        parts, logit = _target_parts(request, text)
         logit_shares[text.row, : text.length] = parts
         gaps[text.row] = parts.sum() - logit[0]
     return Scores(logit_shares, completeness_gap=gaps)
 
 
-def _target_parts(
-    request: Request, layers: Sequence[LayerView], text: TextStates
-) -> tuple[Tensor, Tensor]:
+def _target_parts(request: Request, text: TextStates) -> tuple[Tensor, Tensor]:
     """[token]: the parts of the explained logit, and that logit; see `explained`."""
-    classifier, target, free = request.classifier, request.target[text.row], free_for(request)
+    classifier, target = request.classifier, request.target[text.row]
     logit = explained(text.logits[None], target[None], request.mask[:1, : text.length], "logit")
     if classifier.task == "span":  # z_start is read at the answer's first token, z_end at its last
-        *_, x = _decomposed_text(layers, text, target.tolist(), free)
+        x = _read_parts(request, text, target.tolist()).last
         start, end = (span_parts(classifier, parts) for parts in x)
         return start[:, 0] + end[:, 1], logit
     read = int(classifier.read_position(request.mask[text.row : text.row + 1]))
-    *_, x = _decomposed_text(layers, text, [read], free)
+    x = _read_parts(request, text, [read]).last
     logits = class_parts(classifier, x[0], text.states[-1][read])
     if logits.shape[-1] == 1:  # one logit: z for class 1, −z for class 0
         return logits[:, 0] * (2 * target - 1), logit
@@ -128,11 +132,51 @@ def span_parts(classifier: Classifier, x: Tensor) -> Tensor:
     return divide(x @ out.weight.T, out.bias)
 
 
-def _decomposed_text(
-    layers: Sequence[LayerView], text: TextStates, reads: Sequence[int], available: int
-) -> Iterator[Tensor]:
-    rows, sources = chunks(layers[0], text.length, available)
-    return decomposed(layers, text.states, text.attentions, reads, rows=rows, sources=sources)
+class ReadParts(NamedTuple):
+    """What is kept of X for the rows that were asked for."""
+
+    lengths: Tensor  # [read, layer, source]: ‖X^ℓ[i, k]‖₂
+    last: Tensor  # [read, source, D]: X^L[i, k]
+
+
+Decomposed = OrderedDict[tuple[object, ...], ReadParts]
+_remembered: ContextVar[Decomposed | None] = ContextVar("remembered", default=None)
+
+
+@contextmanager
+def decompositions_remembered() -> Iterator[None]:
+    """While open, a text that was decomposed is not decomposed again: DX and DX-C read the same X.
+
+    For models whose weights do not change meanwhile; the last 64 MB are kept.
+    """
+    token = _remembered.set(OrderedDict())
+    try:
+        yield
+    finally:
+        _remembered.reset(token)
+
+
+def _read_parts(request: Request, text: TextStates, reads: Sequence[int]) -> ReadParts:
+    known = _remembered.get()
+    if known is None:
+        return _made_parts(request, text, reads)
+    inputs = request.batch.inputs
+    rows = tuple(tuple(ids[text.row, : text.length].tolist()) for ids in inputs.values())
+    key = (weakref.ref(request.classifier.model), rows, tuple(reads))
+    if key not in known:
+        known[key] = _made_parts(request, text, reads)
+    while len(known) > 1 and sum(parts.last.nbytes for parts in known.values()) > REMEMBERED:
+        known.popitem(last=False)
+    return known[key]
+
+
+def _made_parts(request: Request, text: TextStates, reads: Sequence[int]) -> ReadParts:
+    layers = request.classifier.layers
+    rows, sources = chunks(layers[0], text.length, free_for(request))
+    lengths, x = [], text.states[0]
+    for x in decomposed(layers, text.states, text.attentions, reads, rows=rows, sources=sources):
+        lengths.append(x.norm(dim=-1))
+    return ReadParts(torch.stack(lengths, dim=1), x)
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ def chosen_target(kind: str, batch: Batch, logits: Tensor | None) -> Tensor:
     if logits is None:
         raise unknown("target", kind, TARGETS)
     if logits.ndim == 3:
-        return _over_tokens(logits, batch.inputs["attention_mask"]).argmax(dim=1)
+        return over_tokens(logits, batch.inputs["attention_mask"]).argmax(dim=1)
     if logits.shape[-1] == 1:
         return (logits[:, 0] > 0).long()
     return logits.argmax(dim=-1)
@@ -47,7 +47,7 @@ def explained(logits: Tensor, target: Tensor, mask: Tensor, of: str) -> Tensor:
     rows = torch.arange(len(logits), device=logits.device)
     if logits.ndim == 3:
         if of == "probability":
-            logits = _over_tokens(logits, mask).softmax(dim=1)
+            logits = over_tokens(logits, mask).softmax(dim=1)
             return logits[rows, target[:, 0], 0] * logits[rows, target[:, 1], 1]
         return logits[rows, target[:, 0], 0] + logits[rows, target[:, 1], 1]
     if logits.shape[-1] == 1:
@@ -56,7 +56,7 @@ def explained(logits: Tensor, target: Tensor, mask: Tensor, of: str) -> Tensor:
     return (logits.softmax(dim=-1) if of == "probability" else logits)[rows, target]
 
 
-def _over_tokens(logits: Tensor, mask: Tensor) -> Tensor:
+def over_tokens(logits: Tensor, mask: Tensor) -> Tensor:
     """Span logits with no chance left for pads."""
     return logits.masked_fill((mask == 0)[..., None], torch.finfo(logits.dtype).min)
 

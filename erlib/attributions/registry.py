@@ -63,9 +63,9 @@ class Scores:
 class Method:
     """A registered method. `scope` is the paper's: local looks at one layer, global at all.
 
-    `needs` says what of the model is used: "attentions", "hidden_states", "gradients" (of the plain
-    pass, whose graph is then kept), "embeddings" (passes with other embeddings put in), or
-    "predictions" (passes with other tokens).
+    `needs` says what of the model is used: "attentions", "hidden_states", "queries" (and keys, of a
+    model with learned attention), "gradients" (of the plain pass, whose graph is then kept),
+    "embeddings" (passes with other embeddings put in), or "predictions" (passes with other tokens).
     """
 
     name: str

@@ -73,19 +73,24 @@ VARIANTS: dict[str, dict[str, Options]] = {
     },
     "input_x_gradient": {
         "er_lens": Options(target="gold", site="entry", normalise="l2", absolute=True),
+        "er_lens_signed": Options(target="gold", site="entry", normalise="l2"),  # erasure; §4.8
         "regex": replace(_REGEX, reduce="l2"),  # regex.md §4.2
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),  # regex.md §4.22
         "saloss": replace(_SALOSS, reduce="abs_sum"),
+        "saloss_signed": _SALOSS,  # the size is taken after repeats are summed; saloss.md §4.6
         "ivra": _IVRA,
     },
     "integrated_gradients": {
         "regex": replace(_REGEX, reduce="l2"),
+        "regex_10": replace(_REGEX, reduce="l2", steps=10),  # profiles without a GPU
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),
         "saloss": replace(_SALOSS, quadrature="left", steps=10),
         "ivra": _IVRA,
+        "ivra_10": replace(_IVRA, steps=10),  # profiles without a GPU
         "agreement": _AGREEMENT,
+        "agreement_10": replace(_AGREEMENT, steps=10),  # profiles without a GPU
         "agreement_dropout": _DROPOUT,
     },
     "deeplift": {
@@ -95,23 +100,34 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),
         "agreement": _AGREEMENT,
+        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "deepshap": {
         "captum": Options(),
         "hooked": Options(rule="hooked"),
         "agreement": _AGREEMENT,
+        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "gradshap": {
         "captum": Options(),
         "agreement": _AGREEMENT,
+        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
-    "lime": {"ivra": DEFAULTS["lime"]},
+    "lime": {
+        "ivra": DEFAULTS["lime"],
+        "ivra_50": replace(DEFAULTS["lime"], samples=50),  # profiles without a GPU
+    },
+    "smat": {"ivra": _IVRA},
+    "ivra": {"ivra": _IVRA},
     "alti": {"er_lens": _ER_LENS},
     "decompx": {"er_lens": _ER_LENS},
-    "decompx_classifier": {"er_lens": Options(target="gold")},
+    "decompx_classifier": {
+        "er_lens": Options(target="gold"),
+        "er_lens_absolute": Options(target="gold", absolute=True),
+    },
 }
 
 

@@ -40,6 +40,7 @@ class Encoded:
     answer: tuple[int, int] | None = None  # its first and last token; NO_ANSWER: cut off
     truncated: bool = False
     words: list[list[str]] = field(default_factory=list)  # of each segment, as given
+    explanation: list[float] | None = None  # a teacher's, for its student
 
 
 @dataclass
@@ -54,6 +55,7 @@ class Batch:
     rationale: Tensor | None  # [batch, token] float, pads 0
     has_rationale: Tensor | None  # [batch] bool: at least one rationale token
     ids: list[str]
+    explanation: Tensor | None = None  # [batch, token], pads 0: what a student is taught
 
     def to(self, device: torch.device | str) -> Batch:
         def moved(tensor: Tensor | None) -> Tensor | None:
@@ -68,6 +70,7 @@ class Batch:
             labels=moved(self.labels),
             rationale=moved(self.rationale),
             has_rationale=moved(self.has_rationale),
+            explanation=moved(self.explanation),
         )
 
 
@@ -81,6 +84,8 @@ class _Example:
     rationales: list[list[int] | None] | None = None  # one per segment
     answer: tuple[int, int] | None = None  # characters [from, to) of the context's joined words
     is_question: bool = False
+    taught: tuple[int, ...] | None = None  # a teacher's class, or first and last token of its span
+    explanation: list[float] | None = None
 
 
 def encode(
@@ -153,6 +158,16 @@ def _align(example: _Example, encoding: Any, types: list[int] | None, prefix: in
         inside = [t for t, start, stop in context if start < end and stop > begin]
         whole = bool(inside) and context[-1][2] >= end
         answer = (inside[0], inside[-1]) if whole else (NO_ANSWER, NO_ANSWER)
+    label, given = example.label, example.explanation
+    if example.taught is not None and answer is None:
+        label = example.taught[0]
+    elif example.taught is not None:
+        answer = example.taught[0], example.taught[1]
+    if given is not None and len(given) != len(segment):
+        raise ValueError(
+            f"input '{example.id}' has {len(segment)} tokens and an explanation of {len(given)}; "
+            "teacher and student must read a text alike"
+        )
 
     return Encoded(
         id=example.id,
@@ -162,11 +177,12 @@ def _align(example: _Example, encoding: Any, types: list[int] | None, prefix: in
         word_ids=word_ids,
         segment=segment,
         special=[s < 0 for s in segment],
-        label=example.label,
+        label=label,
         rationale=rationale,
         answer=answer,
         truncated=len(encoding.overflowing) > 0,
         words=example.segments,
+        explanation=given,
     )
 
 
@@ -206,7 +222,13 @@ def _examples(inputs: Sequence[Any] | Dataset) -> Iterable[_Example]:
     if isinstance(inputs, Dataset):
         columns = inputs[:]  # one read: far faster than row by row
         for values in zip(*columns.values(), strict=True):
-            yield _from_row(dict(zip(columns, values, strict=True)))
+            row = dict(zip(columns, values, strict=True))
+            lesson = row.get("taught")
+            yield replace(
+                _from_row(row),
+                taught=None if lesson is None else tuple(lesson),
+                explanation=row.get("explanation"),
+            )
         return
     for i, item in enumerate(inputs):
         if isinstance(item, Mapping):
@@ -302,6 +324,9 @@ def collate(encoded: Sequence[Encoded], pad_id: int) -> Batch:
         rationale=rationale,
         has_rationale=has_rationale,
         ids=[e.id for e in encoded],
+        explanation=None
+        if any(e.explanation is None for e in encoded)
+        else padded([e.explanation or [] for e in encoded], 0, torch.float),
     )
 
 

@@ -161,17 +161,22 @@ def list_corpora() -> pd.DataFrame:
     )
 
 
-def check_corpora(source: str) -> pd.DataFrame:
-    """Try every corpus of a source; one row each: what came, what the papers expect, what to do."""
-    if source not in SOURCES:
-        raise unknown("source", source, SOURCES)
+def corpora_of(source: str) -> list[str]:
+    """The corpora that may be had from a source; your own come last."""
     names = [info.name for info in corpora().values() if source in info.sources]
     root = data_dir()
     if source == "local" and root is not None and root.is_dir():
         own = sorted(path.name for path in root.iterdir() if path.is_dir())
         names += [name for name in own if name not in corpora() and local_splits(name)]
+    return names
+
+
+def check_corpora(source: str) -> pd.DataFrame:
+    """Try every corpus of a source; one row each: what came, what the papers expect, what to do."""
+    if source not in SOURCES:
+        raise unknown("source", source, SOURCES)
     rows: list[dict[str, object]] = []
-    for name in names:
+    for name in corpora_of(source):
         # Without a network every hub corpus would wait half a minute for the same answer.
         offline = source == "hub" and bool(rows) and "Couldn't reach" in str(rows[-1]["note"])
         rows.append(_check(name, source) if not offline else {**rows[-1], "corpus": name})

@@ -11,6 +11,7 @@ from typing import ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
+from erlib.attributions.attention import rolled_out
 from erlib.errors import unknown
 from erlib.losses.objective import Step, objective
 
@@ -32,19 +33,46 @@ def _attention(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
     return Guidance(sharpened, _spread(rationale), annotated.to(row.dtype))
 
 
+def _rollout(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
+    """ATTR: the read token's row of rollout, as it is."""
+    maps = rolled_out([a.mean(dim=1) for a in step.forward().attentions])
+    read = step.classifier.read_position(step.mask)
+    row = maps[-1][torch.arange(len(rationale)), read]
+    return Guidance(row, _spread(rationale), annotated.to(row.dtype))
+
+
+def _input_x_gradient(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
+    """IXG: |Σ_d E_d ∂z_gold/∂E_d| over its ℓ2 norm in the text; the target is binary.
+
+    All texts count. The gradient stays in the graph: training differentiates it a second time.
+    """
+    output, labels = step.forward(), step.batch.labels
+    if labels is None:
+        raise ValueError("guidance by input x gradient explains the gold class; no labels here")
+    gold = output.logits.gather(1, labels[:, None]).sum()
+    (gradient,) = torch.autograd.grad(gold, output.entry, create_graph=True)
+    scores = (output.entry * gradient).sum(dim=-1) * step.mask
+    norm = scores.norm(dim=-1, keepdim=True).clamp(min=1e-12)
+    return Guidance((scores / norm).abs(), rationale, torch.ones_like(scores[:, 0]))
+
+
 def _spread(rationale: Tensor) -> Tensor:
     """e / Σe: the rationale as a distribution; rows without a rationale stay zero."""
     return rationale / rationale.sum(dim=-1, keepdim=True).clamp(min=1)
 
 
-GUIDES = {"attention": _attention}
+GUIDES = {
+    "attention": _attention,
+    "rollout": _rollout,
+    "input_x_gradient": _input_x_gradient,
+}
 
 
 @objective("explanation", version=1)
 class ExplanationLoss:
     """L_expl = Σ_bt |â_bt − g_bt| m_bt k_b / Σ_bt m_bt k_b, a mean over tokens of the batch.
 
-    k_b says whether text b counts: with attention guidance only texts that have a rationale.
+    k_b says whether text b counts: with attention and rollout, only one that has a rationale.
     A batch in which no text counts has loss 0.
     """
 

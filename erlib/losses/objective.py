@@ -7,15 +7,17 @@ training loop. `Weighted` sums the terms of a `RunSpec` with their weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from erlib.config import Term
-from erlib.data.encoding import Batch
+from erlib.data.encoding import Batch, Encoded
 from erlib.errors import unknown
 from erlib.models.classifier import Classifier, Output
+from erlib.models.learned_attention import Explanation, explain
 
 
 class Step:
@@ -48,6 +50,11 @@ class Step:
         self._passes.append((arguments, output))
         return output
 
+    @cached_property
+    def explanation(self) -> Explanation:
+        """What the classifier's learned attention says of the plain pass, computed once."""
+        return explain(self.classifier, self.forward(), self.mask)
+
 
 class Objective(Protocol):
     """Named losses of one step; each is a scalar in the graph."""
@@ -56,6 +63,24 @@ class Objective(Protocol):
 
     def loss(self, step: Step) -> dict[str, Tensor]:
         """The unweighted losses by name."""
+        ...
+
+
+@runtime_checkable
+class Fitted(Protocol):
+    """An objective that must know the training texts before the first step (word statistics)."""
+
+    def fit(self, texts: Sequence[Encoded]) -> None:
+        """Called once, with the encoded training texts."""
+        ...
+
+
+@runtime_checkable
+class Refreshed(Protocol):
+    """An objective that looks at all training texts with the weights each epoch begins with."""
+
+    def refresh(self, classifier: Classifier, texts: Sequence[Encoded]) -> None:
+        """Called before the first step of every epoch; must not draw random numbers."""
         ...
 
 
@@ -87,11 +112,29 @@ class Weighted:
     def __init__(self, terms: Sequence[Term]) -> None:
         self.parts = [(t.weight, build(t)) for t in terms]
 
+    def fit(self, texts: Sequence[Encoded]) -> None:
+        """Show the training texts to the terms that ask for them."""
+        for _, part in self.parts:
+            if isinstance(part, Fitted):
+                part.fit(texts)
+
+    def refresh(self, classifier: Classifier, texts: Sequence[Encoded]) -> None:
+        """Let the terms that ask for it look at the training texts before an epoch."""
+        for _, part in self.parts:
+            if isinstance(part, Refreshed):
+                part.refresh(classifier, texts)
+
     def loss(self, step: Step) -> dict[str, Tensor]:
-        """All unweighted losses, and their weighted sum under the name `loss`."""
+        """All unweighted losses, and their weighted sum under the name `loss`.
+
+        A term with `only_in_training` (it costs many passes and says nothing about held-out texts)
+        is left out for a model in evaluation mode.
+        """
         losses: dict[str, Tensor] = {}
         total = torch.zeros((), device=step.classifier.device)
         for weight, part in self.parts:
+            if getattr(part, "only_in_training", False) and not step.classifier.model.training:
+                continue
             for name, value in part.loss(step).items():
                 losses[name] = value
                 total = total + weight * value

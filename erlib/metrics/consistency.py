@@ -47,6 +47,13 @@ def consistency(
     return Consistency(float(np.mean(batches)) if batches else float("nan"), batches, skipped)
 
 
+def distribution(scores: np.ndarray) -> np.ndarray:
+    """|scores| / Σ|scores|: any method's scores on the footing of r; all zeros say: all alike."""
+    size = np.abs(np.where(np.isfinite(scores), scores, 0.0).astype(np.float64))
+    total = size.sum()
+    return size / total if total > 0 else np.full(len(size), 1 / len(size))
+
+
 def hidden_distances(hidden: Sequence[np.ndarray]) -> np.ndarray:
     """[pair i<j] D_H = mean over positions of ‖H_i,t − H_j,t‖₂."""
     states = _padded(hidden).transpose(0, 1)  # [token, text, dim]

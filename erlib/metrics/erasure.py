@@ -1,7 +1,7 @@
 """What does a classifier answer when tokens are erased, with no input asked twice?
 
 Erasure metrics ask for many inputs that turn out to be the same: 1 % and 5 % of twenty tokens are
-one token, and fifteen methods often agree on which. An `Erased` is the input itself, so equal
+one token, and methods often agree on which. An `Erased` is the input itself, so equal
 inputs are equal objects; a `Witness` runs each distinct one once, in batches of similar length.
 """
 

@@ -7,17 +7,16 @@ Word scores are the sums of their pieces, as `erlib.attribute(level="word")` giv
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
+from datasets import Dataset
 
+from erlib.data.schema import to_dataset
 from erlib.errors import unknown
 from erlib.metrics.ranking import at_least_one, best_first
 
 
-def top_k(
-    scores: np.ndarray, k: int, *, order: Literal["document", "score"] = "document"
-) -> list[int]:
+def top_k(scores: np.ndarray, k: int, *, order: str = "document") -> list[int]:
     """Indices of the k best words, in the text's order (FRESH) or best first (SaLoss's code)."""
     if order not in ("document", "score"):
         raise unknown("order", order, ("document", "score"))
@@ -37,8 +36,8 @@ def rationale(
     scores: np.ndarray,
     *,
     percent: int,
-    extractor: Literal["top_k", "contiguous"] = "top_k",
-    order: Literal["document", "score"] = "document",
+    extractor: str = "top_k",
+    order: str = "document",
     query: Sequence[str] | None = None,
 ) -> list[str] | tuple[list[str], list[str]]:
     """The k = max(1, ceil(percent/100 · words)) words of the rationale, ready for `encode`.
@@ -56,3 +55,26 @@ def rationale(
         raise unknown("extractor", extractor, ("top_k", "contiguous"))
     kept = [words[i] for i in chosen]
     return kept if query is None else (kept, list(query))
+
+
+def extracted(
+    texts: Dataset,
+    scores: Sequence[np.ndarray],
+    *,
+    percent: int,
+    extractor: str = "top_k",
+    order: str = "document",
+) -> Dataset:
+    """The rows of a corpus with nothing but the rationale left of each text.
+
+    `scores`: for each row, one per word that the support model saw; words cut off by its maximum
+    length have none and are lost. Of a pair the second text, the query, is left as it is.
+    """
+    pair = "words_b" in texts.column_names
+    rows = []
+    for row, given in zip(texts.to_list(), scores, strict=True):
+        words = row["words_a" if pair else "words"][: len(given)]
+        kept = rationale(words, given, percent=percent, extractor=extractor, order=order)
+        found = {"words_a": kept, "words_b": row["words_b"]} if pair else {"words": kept}
+        rows.append({"id": row["id"], "label": row["label"], **found})
+    return to_dataset(rows, "pair" if pair else "classify", texts.features["label"].names)

@@ -55,6 +55,17 @@ def _fast_f1_macro(gold: NDArray[np.int64], predicted: NDArray[np.int64]) -> flo
     return float((2 * confusion.diagonal()[seen] / size[seen]).mean())
 
 
+def f1_binary_difference(rows: NDArray[np.float64]) -> float:
+    """F1 of class 1, b minus a, from rows [text, (gold, a, b)]: a `statistic` as above."""
+    gold, a, b = rows.astype(bool).T
+    return _fast_f1_binary(gold, b) - _fast_f1_binary(gold, a)
+
+
+def _fast_f1_binary(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
+    size = gold.sum() + predicted.sum()
+    return float(2 * (gold & predicted).sum() / size) if size else 0.0
+
+
 def span_exact_match(predicted: str, answers: Sequence[str]) -> float:
     """1 if the predicted text equals any answer after SQuAD's normalisation."""
     return max(float(_normalised(predicted) == _normalised(a)) for a in _required(answers))

@@ -47,7 +47,8 @@ class Classifier:
     """A Transformer with a head, its tokenizer, and how texts are put to it.
 
     Made by `load_classifier`. `model` is a transformers model; called directly it gives the same
-    logits as `forward` (decoders: for batches given as `input_ids`).
+    logits as `forward` (decoders: for batches given as `input_ids`; not with the quirk
+    "double_embedding", which is `forward`'s).
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Classifier:
         specials: bool,
         max_length: int,
         note: str = "",
+        quirks: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.family: str = model.config.model_type
@@ -69,6 +71,7 @@ class Classifier:
         self.specials = specials
         self.max_length = max_length
         self.note = note
+        self.quirks = tuple(quirks)
         self.model = model
         self.tokenizer = tokenizer
 
@@ -81,6 +84,11 @@ class Classifier:
     def layers(self) -> list[LayerView]:
         """A uniform view of each layer's parameters, made anew so that gradients always flow."""
         return layer_views(self.model)
+
+    @property
+    def explainer(self) -> Any:
+        """The learned attention beside the head (`erlib.models.learned_attention`), or None."""
+        return getattr(self.model, "explainer", None)
 
     @property
     def device(self) -> torch.device:
@@ -102,9 +110,20 @@ class Classifier:
         return [p for p in body_of(self.model).parameters() if p.requires_grad]
 
     def head_parameters(self) -> list[nn.Parameter]:
-        """All other trainable parameters: what is new on top of the pretrained body."""
-        encoder = {id(p) for p in self.encoder_parameters()}
-        return [p for p in self.model.parameters() if p.requires_grad and id(p) not in encoder]
+        """All other trainable parameters of the prediction: what is new on top of the body."""
+        known = {id(p) for p in (*self.encoder_parameters(), *self.explainer_parameters())}
+        return [p for p in self.model.parameters() if p.requires_grad and id(p) not in known]
+
+    def explainer_parameters(self) -> list[nn.Parameter]:
+        """Trainable parameters of the learned attention; none where there is none."""
+        explainer = self.explainer
+        return [] if explainer is None else [p for p in explainer.parameters() if p.requires_grad]
+
+    def freeze_base(self) -> None:
+        """Let only the head and the explainer train; BERT's pooler is part of the head."""
+        body_of(self.model).requires_grad_(False)
+        if self.task == "classify":
+            self.model.get_submodule(family_of(self.family).dense).requires_grad_(True)
 
     def encode(
         self, inputs: Any, labels: Sequence[int] | None = None, max_length: int | None = None
@@ -150,6 +169,10 @@ class Classifier:
             segments = {"token_type_ids": types}
         else:
             segments = {}  # GPT-2 would look the types up as words
+        looked_up = embeddings
+        if "double_embedding" in self.quirks:  # the block reads its own output once more
+            first = body.embeddings(inputs_embeds=embeddings, **segments)
+            embeddings, entry = (first if entry is None else entry), None
         with entry_replaced(self.model, entry):
             states = body(
                 inputs_embeds=embeddings,
@@ -159,7 +182,8 @@ class Classifier:
                 **segments,
             )
         n_layers = self.model.config.num_hidden_layers
-        if len(states.attentions) != n_layers:  # what fused attention gives: none
+        sparse = "attention_by_order" in self.quirks  # whose maps the library does not give
+        if len(states.attentions) != n_layers and not sparse:  # what fused attention gives: none
             raise RuntimeError(
                 f"{len(states.attentions)} attention maps for {n_layers} layers; "
                 "the model must run with attn_implementation='eager'"
@@ -169,8 +193,8 @@ class Classifier:
             logits=logits,
             attentions=states.attentions,
             hidden_states=states.hidden_states,
-            embeddings=embeddings,
-            entry=states.hidden_states[0],
+            embeddings=looked_up,
+            entry=embeddings if "double_embedding" in self.quirks else states.hidden_states[0],
             pooled=pooled,
         )
 
@@ -198,6 +222,8 @@ class Classifier:
             "specials": self.specials,
             "max_length": self.max_length,
             "note": self.note,
+            "quirks": list(self.quirks),
+            "explainer": None if self.explainer is None else self.explainer.name,
         }
         (directory / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n")
 

@@ -124,9 +124,15 @@ def family_of(model_type: str) -> Family:
 
 
 @cache
-def model_class(model_type: str, task: str, head: str) -> type[PreTrainedModel]:
+def model_class(
+    model_type: str,
+    task: str,
+    head: str,
+    explainer: Callable[[transformers.PretrainedConfig], nn.Module] | None = None,
+) -> type[PreTrainedModel]:
     """The library's class with our head built in, so that its own loading and saving apply.
 
+    `explainer` makes the module that stands beside the head (`erlib.models.learned_attention`).
     The class keeps the library's name: `architectures` in a saved config.json stays what a reader
     without erlib can open.
     """
@@ -139,6 +145,8 @@ def model_class(model_type: str, task: str, head: str) -> type[PreTrainedModel]:
             family.install(self, HEADS[head])
         elif model_type == "big_bird":  # the library's span head is a whole feed-forward block
             self.qa_classifier = nn.Linear(config.hidden_size, 2)
+        if explainer is not None:
+            self.explainer = explainer(config)
 
     own = {
         "__init__": __init__,

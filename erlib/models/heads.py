@@ -3,6 +3,8 @@
 er         dense → tanh → linear, no dropout in the head        (er_lens.md §3)
 pooled     dense → tanh → dropout .1 → linear                   (saloss.md, regex.md §3)
 agreement  dense → ReLU → dropout .1 → linear, one logit        (agreement.md §3)
+relu       dense → ReLU → linear: the library's own for DistilBERT
+gelu       dense → GELU → linear: the library's own for ELECTRA and, but for 1e-4, BigBird
 
 `er` and `pooled` have the same parameters and differ in dropout alone. New weights are drawn as
 the library draws them: normal with the configuration's `initializer_range`, biases zero.
@@ -34,6 +36,8 @@ HEADS = {
     "er": Head(nn.Tanh, 0.0),
     "pooled": Head(nn.Tanh, 0.1),
     "agreement": Head(nn.ReLU, 0.1, num_labels=1),
+    "relu": Head(nn.ReLU, 0.0),
+    "gelu": Head(nn.GELU, 0.0),
 }
 
 

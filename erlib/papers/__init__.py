@@ -1,3 +1,8 @@
 """One module per paper: its systems, its grid, and its tables and figures."""
 
-NOTEBOOKS = {"er_lens": "01_er_lens"}
+NOTEBOOKS = {
+    "er_lens": "01_er_lens",
+    "regex": "02_regex",
+    "saloss": "04_saloss",
+    "agreement": "05_agreement",
+}

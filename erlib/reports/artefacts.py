@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import re
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import pandas as pd
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
+from PIL import Image
 
 from erlib.reports.ledger import (
     figures_folder,
@@ -21,11 +21,12 @@ from erlib.reports.ledger import (
     upsert,
     write_whole,
 )
-from erlib.reports.markup import Html, examples_html, figure_html, table_html
+from erlib.reports.markup import Html, examples_html, figure_html, png_uri, table_html
 from erlib.reports.paper_numbers import Beside
 from erlib.reports.style import figure_style
 
 DPI = 150
+COLOURS = 256  # of a PNG: enough for a drawing, and a third of the bytes
 
 
 def artefact(
@@ -98,11 +99,12 @@ def show(html: Html, plain: str) -> None:
 
 def _save(figure: Figure, stem: Path) -> str:
     """Write stem.png and stem.pdf, byte for byte the same for the same figure; the PNG as URI."""
-    png, pdf = io.BytesIO(), io.BytesIO()
+    drawn, png, pdf = io.BytesIO(), io.BytesIO(), io.BytesIO()
     with figure_style():
-        figure.savefig(png, format="png", dpi=DPI, metadata={"Software": None})
+        figure.savefig(drawn, format="png", dpi=DPI)
         figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None})
     plt.close(figure)
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(png, "PNG", optimize=True)
     write_whole(stem.with_name(stem.name + ".png"), png.getvalue())
     write_whole(stem.with_name(stem.name + ".pdf"), pdf.getvalue())
-    return f"data:image/png;base64,{base64.b64encode(png.getvalue()).decode('ascii')}"
+    return png_uri(png.getvalue())

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pandas as pd
 
 from erlib.errors import unknown
 from erlib.metrics.verdicts import (
+    MIN_SEEDS,
     VERDICTS,
     Decision,
     decide_corr,
@@ -33,6 +34,8 @@ from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, read_rows, reports_folder, upsert
 from erlib.reports.markup import badge_html, table_html
 from erlib.reports.paper_numbers import paper_table
+
+Given = TypeVar("Given", bound=Mapping[str, Any])  # what was measured of one part
 
 RULES: dict[str, Callable[..., Decision]] = {
     "PAIR": decide_pair,
@@ -177,6 +180,16 @@ def decide(paper: str, claim_id: str, measured: Mapping[str, Mapping[str, Any]])
     return _without(decision, finding, [finding.part(n).name for n in measured])
 
 
+def decidable(parts: Mapping[str, Given]) -> dict[str, Given]:
+    """The parts with three seeds or more; all of them where none has as many."""
+    enough = {name: given for name, given in parts.items() if _seeds(given) >= MIN_SEEDS}
+    return enough or dict(parts)
+
+
+def _seeds(given: Mapping[str, Any]) -> int:
+    return given["trials"] if "trials" in given else len(given["differences"])
+
+
 def _decides(finding: Claim, name: str) -> bool:
     return not finding.decides or finding.part(name).name in finding.decides
 
@@ -251,8 +264,13 @@ def _because(row: Mapping[str, str]) -> str:
     return f"{row['reason']} ({row['unit']}).{lost} {row['note']}".strip()
 
 
-def summarise(paper: str, profile: str, root: Path | str | None = None) -> str:
-    """One paragraph on how the paper fared, made from the recorded verdicts alone."""
+def summarise(
+    paper: str, profile: str, root: Path | str | None = None, *, core: Sequence[str] = ()
+) -> str:
+    """One paragraph on how the paper fared, made from the recorded verdicts alone.
+
+    Of the `core` claims it also says what was measured.
+    """
     rows = _recorded(paper, profile, root)
     total = len(claims(paper))
     if not rows:
@@ -265,7 +283,13 @@ def summarise(paper: str, profile: str, root: Path | str | None = None) -> str:
         which = "All of them" if len(few) == len(rows) else _listed(few)
         verb = "rests" if which != "All of them" and len(few) == 1 else "rest"
         text += f" {which} {verb} on fewer than three seeds, which decide nothing."
-    return text
+    numbers = [
+        f"{r['claim']} {verdict_verb(r['verdict'], 1)} ({r['part']}: {short(r['our_value'])}, "
+        f"{interval(r)}; paper {short(r['paper_value'])})"
+        for r in rows
+        if r["claim"] in core
+    ]
+    return f"{text} {'; '.join(numbers)}." if numbers else text
 
 
 def verdict_verb(verdict: str, n: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,9 +43,25 @@ def footer(
         "evals": list(dict.fromkeys(evals)),
         "environment": environment(device),
     }
-    path = reports_folder(profile, root) / f"{paper}.provenance.json"
+    path = _file(paper, profile, root)
     write_whole(path, json.dumps(made, indent=1, sort_keys=True) + "\n")
     show(footer_html(made), f"{paper}: {len(made['runs'])} runs, {len(made['evals'])} evaluations")
+
+
+def _file(paper: str, profile: str, root: Path | str | None) -> Path:
+    return reports_folder(profile, root) / f"{paper}.provenance.json"
+
+
+def provenance(paper: str, profile: str, root: Path | str | None = None) -> dict[str, Any] | None:
+    """What `footer` left of a notebook; None where it has not been run."""
+    path = _file(paper, profile, root)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def short_revision(made: Mapping[str, Any]) -> str:
+    """The revision of a provenance in ten digits, with the "+" of a changed source; "–": none."""
+    revision = made["environment"]["revision"] or ""
+    return revision[:10] + ("+" if revision.endswith("+") else "") or "–"
 
 
 def footer_html(made: dict[str, Any]) -> Html:
@@ -56,8 +72,7 @@ def footer_html(made: dict[str, Any]) -> Html:
         "Made": made["date"] + (f", in {duration(seconds)}" if seconds is not None else ""),
         "Profile": made["profile"] + (f", {made['data']} data" if made["data"] else ""),
         "Revision": where["revision"] or "not run from a checkout",
-        "Device": f"{where['device']} {where['device_name']}".strip()
-        + f", {where['threads']} of {where['cores']} cores, {where['platform']}",
+        "Device": machine(where),
         "Versions": ", ".join(
             f"{name} {number}"
             for name, number in {"Python": where["python"], **where["packages"]}.items()
@@ -75,6 +90,12 @@ def footer_html(made: dict[str, Any]) -> Html:
             "</summary><dl>{}</dl></details></section>"
         ).format(made["paper"], listed)
     )
+
+
+def machine(where: Mapping[str, Any]) -> str:
+    """The machine of an `environment`: cpu, 2 of 8 cores, Linux x86_64."""
+    device = f"{where['device']} {where['device_name']}".strip()
+    return f"{device}, {where['threads']} of {where['cores']} cores, {where['platform']}"
 
 
 def duration(seconds: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -43,13 +43,55 @@ def heatmap(
         raise ValueError(
             f"{len(attributions)} texts, {len(given)} rationales and {len(names)} titles"
         )
-    lines = [_line(a, n, r) for a, n, r in zip(attributions, names, given, strict=True)]
+    lines = [line_html(a, n, r) for a, n, r in zip(attributions, names, given, strict=True)]
     signed = any(np.any(np.asarray(a.scores) < 0) for a in attributions)
-    legend = _legend(signed, any(r is not None for r in given))
+    legend = legend_html(signed, any(r is not None for r in given))
     return Html(Markup('<div class="heatmap">{}{}</div>').format(legend, Markup("").join(lines)))
 
 
-def _line(text: Scored, title: str, rationale: Sequence[int] | None) -> Markup:
+def heatmap_grid(
+    rows: Mapping[str, Sequence[Scored]],
+    *,
+    columns: Sequence[str],
+    title: str,
+    rationale: Sequence[int] | None = None,
+    legend: bool = True,
+) -> Html:
+    """One text many times: a named row of attributions, one in each of the columns."""
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(c) for c in columns)
+    body = Markup("").join(
+        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
+            name,
+            Markup("").join(
+                Markup('<td style="text-align:left;vertical-align:top">{}</td>').format(
+                    line_html(a, "", rationale)
+                )
+                for a in attributions
+            ),
+        )
+        for name, attributions in rows.items()
+    )
+    everything = [a for attributions in rows.values() for a in attributions]
+    signed = any(np.any(np.asarray(a.scores) < 0) for a in everything)
+    key = legend_html(signed, rationale is not None) if legend else ""
+    return Html(
+        Markup(
+            '<div class="heatmap">{}<p style="font-weight:600">{}</p><div class="scroll"><table>'
+            "<thead><tr><th></th>{}</tr></thead><tbody>{}</tbody></table></div></div>"
+        ).format(key, title, head, body)
+    )
+
+
+def line_html(
+    text: Scored,
+    title: str,
+    rationale: Sequence[int] | None,
+    places: Sequence[str] | None = None,
+) -> Markup:
+    """One text as a line of coloured words under its title.
+
+    `places` puts a name on every word (`data-place`), by which a page knows which was clicked.
+    """
     scores = np.asarray(text.scores, dtype=np.float64)
     if len(text.tokens) != scores.size or (rationale is not None and len(rationale) != scores.size):
         raise ValueError(
@@ -58,9 +100,10 @@ def _line(text: Scored, title: str, rationale: Sequence[int] | None) -> Markup:
         )
     largest = float(np.nanmax(np.abs(scores), initial=0.0)) if scores.size else 0.0
     marked = rationale if rationale is not None else [0] * scores.size
+    named = places if places is not None else [""] * scores.size
     words = Markup(" ").join(
-        _word(token, float(score), largest, bool(mark))
-        for token, score, mark in zip(text.tokens, scores, marked, strict=True)
+        _word(token, float(score), largest, bool(mark), place)
+        for token, score, mark, place in zip(text.tokens, scores, marked, named, strict=True)
     )
     heading = (
         Markup('<div style="font-size:.85em;opacity:.75">{}</div>').format(title) if title else ""
@@ -69,17 +112,19 @@ def _line(text: Scored, title: str, rationale: Sequence[int] | None) -> Markup:
                   ).format(heading, words)  # fmt: skip
 
 
-def _word(token: str, score: float, largest: float, marked: bool) -> Markup:
+def _word(token: str, score: float, largest: float, marked: bool, place: str) -> Markup:
     strength = score / largest if largest else 0.0
     colour = UNDEFINED if math.isnan(score) else _mix(strength)
     line = ";text-decoration:underline;text-decoration-thickness:2px" if marked else ""
     said = "undefined" if math.isnan(score) else f"{score:.4g}".replace("-", "−")
-    return Markup('<span title="{}" style="{}">{}</span>').format(
-        f"{token}: {said}" + (" (rationale)" if marked else ""), _chip(colour) + line, token
+    named = Markup(' data-place="{}"').format(place) if place else ""
+    return Markup('<span{} title="{}" style="{}">{}</span>').format(
+        named, f"{token}: {said}" + (" (rationale)" if marked else ""), _chip(colour) + line, token
     )
 
 
-def _legend(signed: bool, rationale: bool) -> Markup:
+def legend_html(signed: bool, rationale: bool) -> Markup:
+    """Which colour stands for which share of a text's largest score."""
     values = (-1.0, -0.5, 0.0, 0.5, 1.0) if signed else (0.0, 0.5, 1.0)
     steps = Markup("").join(
         Markup('<span style="{}">{}</span>').format(_chip(_mix(s)), f"{s:g}".replace("-", "−"))

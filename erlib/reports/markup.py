@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Sequence
 
@@ -102,6 +103,11 @@ def figure_html(image: str, anchor: str, caption: str, alt: str, *, reduced: str
             "<figcaption>{}</figcaption>{}</figure>"
         ).format(anchor, image, alt, caption_html(anchor, caption), below_html(reduced, ()))
     )
+
+
+def png_uri(png: bytes) -> str:
+    """The picture as an address that needs no file."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
 
 
 def examples_html(content: str, anchor: str, caption: str, *, reduced: str = "") -> Html:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -39,11 +40,15 @@ def paper_table(paper: str, table: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Beside:
-    """Our numbers beside the paper's: `long` is one row per cell, `wide()` is for reading."""
+    """Our numbers beside the paper's: `long` is one row per cell, `wide()` is for reading.
+
+    `remarks`: (row, column, metric) → what a reader has to know of that cell.
+    """
 
     long: pd.DataFrame
     names: Mapping[str, str]
     digits: int = 2
+    remarks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
     def wide(self) -> pd.DataFrame:
         """Rows × columns; a cell has ours, the paper's, and the difference with n; "–": missing.
@@ -66,18 +71,18 @@ class Beside:
         return table.astype(object).where(table.notna(), "–")
 
     def notes(self) -> list[str]:
-        """Why cells of the paper are missing, each reason once."""
+        """Why cells of the paper are missing, each reason once, with its columns or its rows."""
         missing = self.long[self.long["paper"].isna() & (self.long["note"] != "")]
-        reasons = [
-            f"{note[0].upper()}{note[1:]}: {', '.join(dict.fromkeys(cells['column']))}."
-            for note, cells in missing.groupby("note", sort=False)
-        ]
+        reasons = []
+        for note, cells in missing.groupby("note", sort=False):
+            fewer = min((cells["column"].unique(), cells["row"].unique()), key=len)
+            reasons.append(f"{note[0].upper()}{note[1:]}: {', '.join(fewer)}.")
         return reasons
 
     def _heading(self, column: str) -> str:
         return f"{self.names[column]}\nfor {column}" if column in self.names else column
 
-    def _cell(self, cell: Mapping[object, object]) -> str:
+    def _cell(self, cell: Mapping[Any, Any]) -> str:
         lines = [
             _plus_minus(cell["ours"], cell["ours_std"], self.digits),
             f"paper {_plus_minus(cell['paper'], cell['paper_std'], self.digits)}",
@@ -87,6 +92,8 @@ class Beside:
             lines.append(f"{difference:+.{self.digits}f}, n={cell['n']}".replace("-", "−"))
         elif cell["n"]:
             lines.append(f"n={cell['n']}")
+        if remark := self.remarks.get((cell["row"], cell["column"], cell["metric"])):
+            lines.append(remark)
         return "\n".join(lines)
 
 
@@ -103,7 +110,8 @@ def beside(
     """Ours (mean ± std over seeds, with n) beside the paper's cells and the difference.
 
     `ours`: one row per seed with columns `row`, `column`, `value` in the paper's names and unit
-    (and `metric` if the table has several). `metric`, `rows` keep only those of the paper.
+    (and `metric` if the table has several; `remark` for a line of text under a cell). `metric`,
+    `rows` keep only those of the paper.
     `stands_for`: our corpus → the paper's column that it stands in for; `column` may hold either.
     """
     theirs = paper_table(paper, table)
@@ -138,14 +146,21 @@ def beside(
     long["n"] = long["n"].fillna(0).astype(int)
     long["note"] = long["note"].fillna("not in the paper")
     long["difference"] = long["ours"] - long["paper"]
+    remarks = {}
+    if "remark" in ours:
+        said = ours[ours["remark"] != ""]
+        remarks = dict(zip(zip(*(said[k] for k in keys), strict=True), said["remark"], strict=True))
     return Beside(
-        long[list(COLUMNS)].reset_index(drop=True), {v: k for k, v in names.items()}, digits
+        long[list(COLUMNS)].reset_index(drop=True),
+        {v: k for k, v in names.items()},
+        digits,
+        remarks,
     )
 
 
 def _in_order(long: pd.DataFrame, theirs: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """The paper's order of rows and columns first, then ours."""
-    for name in ("column", "row"):
+    """The paper's order of rows, columns and metrics first, then ours."""
+    for name in ("metric", "column", "row"):
         order = list(dict.fromkeys([*theirs[name], *ours[name]]))
         long = long.sort_values(name, key=lambda s, o=order: s.map(o.index), kind="stable")
     return long

@@ -6,7 +6,8 @@ nbconvert's own HTML loads MathJax and require.js from elsewhere; here only its 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,11 @@ from nbconvert.filters import Highlight2HTML, ansi2html
 from nbconvert.filters.markdown import markdown2html
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 
+from erlib.reports.artefacts import DPI
 from erlib.reports.ledger import write_whole
+from erlib.reports.markup import png_uri
 
+SCALE = 96 / DPI  # CSS has 96 pixels to the inch: a figure is shown at the size it was drawn for
 FAVICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Crect width='16' height='16' rx='3' fill='%230072B2'/%3E%3Cpath d='M3 5h10M3 8h4M3 11h7' "
@@ -41,16 +45,23 @@ def page(template: str, **content: Any) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    css = Markup(template_text("page.css"))  # ours: the only text put in unescaped
-    return environment.get_template(template).render(favicon=FAVICON, css=css, **content)
+    css = Markup(template_text("page.css"))  # this and the script are ours, and put in unescaped
+    script = Markup(template_text("page.js"))
+    return environment.get_template(template).render(
+        favicon=FAVICON, css=css, script=script, **content
+    )
 
 
-def render_notebook(notebook: Path | str, output: Path | str | None = None) -> Path:
-    """Write the executed notebook as HTML beside it (or to `output`); the path of the page."""
+def render_notebook(notebook: Path | str) -> Path:
+    """Write the executed notebook as HTML beside it; the path of the page."""
     source = Path(notebook)
-    target = Path(output) if output is not None else source.with_suffix(".html")
+    target = source.with_suffix(".html")
     cells = nbformat.read(source, as_version=4).cells
-    body = BeautifulSoup("\n".join(_cell_html(cell) for cell in cells), "html.parser")
+    body = BeautifulSoup("\n".join(_cells_html(cells)), "html.parser")
+    _link_files(body, target.parent)
+    _fold_repeated(body)
+    for table in body.select("div.text table"):  # on a phone the table scrolls, not the page
+        table.wrap(body.new_tag("div", attrs={"class": "scroll"}))
     contents = _contents(body)
     first = body.find("h1")
     title = _heading_text(first) if first else source.stem
@@ -65,14 +76,27 @@ def render_notebook(notebook: Path | str, output: Path | str | None = None) -> P
     return target
 
 
-def _cell_html(cell: Mapping[str, Any]) -> str:
-    if cell["cell_type"] == "markdown":
-        return f'<div class="text">{markdown2html(cell["source"])}</div>'
-    if cell["cell_type"] != "code" or not cell["source"].strip():
+def _cells_html(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Prose, and code with its outputs; code cells that only lead to the next share its fold."""
+    waiting: list[str] = []
+    for cell in cells:
+        if cell["cell_type"] == "markdown":
+            yield _code_html(waiting)
+            waiting = []
+            yield f'<div class="text">{markdown2html(cell["source"])}</div>'
+        elif cell["cell_type"] == "code" and cell["source"].strip():
+            waiting.append(cell["source"])
+            if outputs := cell.get("outputs", ()):
+                yield _code_html(waiting) + "".join(_output_html(output) for output in outputs)
+                waiting = []
+    yield _code_html(waiting)
+
+
+def _code_html(sources: Sequence[str]) -> str:
+    if not sources:
         return ""
-    code = Highlight2HTML(pygments_lexer="python")(cell["source"])
-    outputs = "".join(_output_html(output) for output in cell.get("outputs", ()))
-    return f'<details class="code"><summary>Code</summary>{code}</details>{outputs}'
+    code = Highlight2HTML(pygments_lexer="python")("\n\n".join(sources))
+    return f'<details class="code"><summary>Code</summary>{code}</details>'
 
 
 def _output_html(output: Mapping[str, Any]) -> str:
@@ -107,6 +131,37 @@ def _joined(text: str | Sequence[str], separator: str = "") -> str:
 def _last_state(text: str) -> str:
     """What a terminal shows in the end: a carriage return starts its line again."""
     return "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
+
+
+def _link_files(body: BeautifulSoup, reports: Path) -> None:
+    """Figures come from their files instead of a copy in the page, and tables name their CSV."""
+    figures = reports.parent.parent / "figures" / reports.name
+    for artefact in body.find_all("figure", class_="artefact"):
+        file = figures / f"{artefact['id']}.png"
+        image = artefact.find("img", recursive=False)
+        if image and file.is_file() and image["src"] == png_uri(png := file.read_bytes()):
+            image["src"] = f"../../figures/{reports.name}/{file.name}"
+            width, height = struct.unpack(">II", png[16:24])
+            image["width"], image["height"] = round(width * SCALE), round(height * SCALE)
+            image["loading"] = "lazy"
+            image.wrap(body.new_tag("a", href=image["src"]))
+        table = artefact.find("div", class_="scroll", recursive=False)
+        numbers = f"tables/{artefact['id']}.csv"
+        if table and (reports / numbers).is_file():
+            tools = body.new_tag("p", attrs={"class": "tools"})
+            tools.append(body.new_tag("a", href=numbers, string="CSV"))
+            table.insert_before(tools)
+
+
+def _fold_repeated(body: BeautifulSoup) -> None:
+    """What is less than in the paper is said in full once; the same again unfolds on demand."""
+    said = set()
+    for line in body.find_all("p", class_="reduced"):
+        if line.get_text() in said:
+            fold = line.wrap(body.new_tag("details", attrs={"class": "reduced"}))
+            fold.insert(0, body.new_tag("summary", string="Reduced as above"))
+            del line["class"]
+        said.add(line.get_text())
 
 
 def _contents(body: BeautifulSoup) -> list[dict[str, str]]:

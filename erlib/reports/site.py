@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from erlib.metrics.verdicts import VERDICTS
 from erlib.reports.claims import interval, short, verdict_verb
-from erlib.reports.footer import duration
+from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html
 from erlib.reports.render import page
@@ -21,7 +21,15 @@ LEGEND = {
     "holds": "on the claimed side, and large enough",
     "holds (direction)": "on the claimed side, but smaller",
     "inconclusive": "the runs do not decide",
-    "fails": "the other way, or next to nothing",
+    "fails": "the other way, or far smaller than claimed",
+}
+NAMES = {
+    "er_lens": "ER lens",
+    "regex": "REGEX",
+    "ivra": "IvRA",
+    "saloss": "SaLoss",
+    "agreement": "Agreement",
+    "cross_paper": "Cross-paper",
 }
 Row = Mapping[str, str]
 
@@ -32,14 +40,15 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
     It links only to files that exist.
     """
     site = _Site(reports_folder(profile, root), figures_folder(profile, root))
-    made = site.provenance()
+    made = [one for name in PAPERS if (one := provenance(name, profile, root))]
     papers = [paper for name in PAPERS if (paper := site.paper(name))]
     html = page(
         "index.html.j2",
         profile=profile,
         lead=_lead(profile, made, site.claims),
+        facts=_facts(made, site.sources()),
         papers=papers,
-        legend=[(badge_html(verdict), meaning) for verdict, meaning in LEGEND.items()],
+        verdicts=_columns(site.claims),
         costs=[_cost(one) for one in made],
         versions=_versions(made),
         files=[f for f in ("claims.csv", "artefacts.csv") if (site.reports / f).exists()],
@@ -59,8 +68,9 @@ class _Site:
     def claims(self) -> list[dict[str, str]]:
         return read_rows(self.reports / "claims.csv")
 
-    def provenance(self) -> list[dict[str, Any]]:
-        found = [self.reports / f"{name}.provenance.json" for name in PAPERS]
+    def sources(self) -> list[dict[str, Any]]:
+        """What each report was made from (`erlib.reports.freshness`)."""
+        found = [self.reports / f"{name}.sources.json" for name in PAPERS]
         return [json.loads(p.read_text(encoding="utf-8")) for p in found if p.exists()]
 
     def page_of(self, paper: str) -> str:
@@ -79,7 +89,7 @@ class _Site:
         return {
             "name": name,
             "title": PAPERS[name],
-            "short": PAPERS[name].split(":")[0],
+            "short": NAMES[name],
             "page": own_page,
             "counts": _counts(claims),
             "claims": [_claim(r, anchors) for r in claims],
@@ -97,7 +107,7 @@ class _Site:
             "label": _label(row["id"]),
             "caption": row["caption"],
             "href": anchors.get(row["id"], ""),
-            "csv": csv if (self.reports / csv).exists() else "",
+            "csv": csv if row["kind"] == "table" and (self.reports / csv).exists() else "",
         }
 
     def _figure(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str] | None:
@@ -109,13 +119,16 @@ class _Site:
             "label": _label(row["id"]),
             "caption": row["caption"],
             "png": f"{there}.png",
-            "pdf": f"{there}.pdf" if (self.figures / f"{stem}.pdf").exists() else "",
             "href": anchors.get(row["id"], f"{there}.png"),
         }
 
 
 def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
     badge = badge_html(row["verdict"])
+    sources = [
+        {"label": _label(source), "href": anchors.get(source, "")}
+        for source in row["source"].split()
+    ]
     notes = [row["note"], f"{row['lost']} seeds lost" if row["lost"] not in ("", "0") else ""]
     return {
         "id": row["claim"],
@@ -131,10 +144,9 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         "seeds": row["seeds"],
         "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
         "picture": interval_svg(row),
-        "sources": [
-            {"label": _label(source), "href": anchors.get(source, "")}
-            for source in row["source"].split()
-        ],
+        "said": _said(row),
+        "sources": sources,
+        "href": next((s["href"] for s in sources if s["href"]), ""),
     }
 
 
@@ -164,9 +176,12 @@ def interval_svg(row: Row) -> Html:
         shapes.append(
             f'<path d="M{x:.1f} 4l5 5l-5 5l-5 -5z" fill="none" stroke="#e0732b" stroke-width="2"/>'
         )
-    said = f"ours {short(row['our_value'])}, {interval(row)}; paper {short(row['paper_value'])}"
     frame = '<svg width="120" height="18" viewBox="0 0 120 18" role="img" aria-label="{}">{}</svg>'
-    return Html(Markup(frame).format(said, Markup("".join(shapes))))
+    return Html(Markup(frame).format(_said(row), Markup("".join(shapes))))
+
+
+def _said(row: Row) -> str:
+    return f"ours {short(row['our_value'])}, {interval(row)}; paper {short(row['paper_value'])}"
 
 
 def _counts(claims: Sequence[Row]) -> str:
@@ -176,6 +191,30 @@ def _counts(claims: Sequence[Row]) -> str:
 
 def _label(artefact: str) -> str:
     return artefact.replace("-", " ").capitalize()
+
+
+def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
+    """The verdicts as columns: what each means, and how many claims have it."""
+    given = [r["verdict"] for r in claims]
+    return [
+        {"verdict": v, "badge": badge_html(v), "count": given.count(v), "meaning": meaning}
+        for v, meaning in LEGEND.items()
+    ]
+
+
+def _facts(
+    made: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, Any]]
+) -> list[tuple[str, str]]:
+    """On what it was run, how long it took and at which revision; only what is known."""
+    seconds = [one["seconds"] for one in made if one["seconds"] is not None]
+    facts = {
+        "Models": {name for one in sources for name in one["models"]},
+        "Corpora": {name for one in sources for name in one["corpora"]},
+        "Machine": {machine(one["environment"]) for one in made},
+        "Time": {duration(sum(seconds))} if seconds else set(),
+        "Revision": {short_revision(one) for one in made} - {"–"},
+    }
+    return [(name, ", ".join(sorted(values))) for name, values in facts.items() if values]
 
 
 def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]) -> str:
@@ -209,16 +248,15 @@ def _count(n: int, what: str) -> str:
 
 def _cost(made: Mapping[str, Any]) -> dict[str, Any]:
     where = made["environment"]
-    revision = where["revision"] or ""
     return {
-        "name": made["paper"],
+        "name": NAMES[made["paper"]],
         "date": made["date"],
         "time": duration(made["seconds"]) if made["seconds"] is not None else "–",
         "runs": len(made["runs"]),
         "evals": len(made["evals"]),
         "device": f"{where['device']} {where['device_name']}".strip()
         + f", {_count(where['threads'], 'thread')}",
-        "revision": revision[:10] + ("+" if revision.endswith("+") else "") or "–",
+        "revision": short_revision(made),
     }
 
 

@@ -13,7 +13,8 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from erlib.config import CheckpointRule
 from erlib.data.encoding import Encoded, truncated_share
 from erlib.models import Classifier
-from erlib.training.updates import PlainUpdate
+from erlib.models.classifier import SETTINGS_FILE
+from erlib.training.updates import Update
 
 
 @dataclass
@@ -27,7 +28,18 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def resume(folder: Path, classifier: Classifier, update: PlainUpdate) -> Progress:
+def begin_from(classifier: Classifier, start: Path) -> None:
+    """Load the weights of a finished run; only an explainer may be new, or left behind."""
+    missing, unexpected = load_model(classifier.model, start / "model.safetensors", strict=False)
+    foreign = [key for key in (*missing, *unexpected) if not key.startswith("explainer.")]
+    if foreign:
+        raise ValueError(f"the run in {start} is of another model: {', '.join(foreign[:3])}")
+    settings = json.loads((start / SETTINGS_FILE).read_text(encoding="utf-8"))
+    if classifier.explainer is not None and settings.get("explainer") != classifier.explainer.name:
+        classifier.explainer.reset()
+
+
+def resume(folder: Path, classifier: Classifier, update: Update) -> Progress:
     """Restore the last complete epoch found in `folder`, or start at the beginning."""
     states = sorted(folder.glob("state-*"), key=lambda p: int(p.name.split("-")[1]))
     complete = [s for s in states if (s / "progress.json").exists()]
@@ -39,9 +51,7 @@ def resume(folder: Path, classifier: Classifier, update: PlainUpdate) -> Progres
     return Progress(**json.loads((state / "progress.json").read_text(encoding="utf-8")))
 
 
-def save_state(
-    folder: Path, classifier: Classifier, update: PlainUpdate, progress: Progress
-) -> None:
+def save_state(folder: Path, classifier: Classifier, update: Update, progress: Progress) -> None:
     """Write the state after an epoch; its `progress.json` comes last and makes it complete."""
     state = folder / f"state-{progress.epoch}"
     shutil.rmtree(state, ignore_errors=True)
@@ -104,6 +114,9 @@ def finish(progress: Progress, folder: Path, texts: list[Encoded], held_out: lis
         "truncated_train": truncated_share(texts),
         "truncated_dev": truncated_share(held_out),
         "best": best,
+        "lowest": {
+            name: min(row[name] for row in progress.history) for name in progress.history[0]
+        },
         "last": progress.history[-1],
     }
     (folder / "metrics.json").write_text(

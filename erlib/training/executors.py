@@ -20,15 +20,19 @@ from typing import Any
 
 import pandas as pd
 import torch
+from datasets import Dataset
 
-from erlib.config import EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.attributions.decompx import decompositions_remembered
+from erlib.config import DataSpec, EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.provenance import environment
 from erlib.training.evaluations import Evaluation, kind
-from erlib.training.identity import content_of, eval_hash, rows_of, run_hash
+from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
+from erlib.training.students import answers, explanations, fifth, untaught, with_lessons
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
 CHUNK = 256  # texts of an evaluation between two points where it can be taken up again
@@ -75,6 +79,8 @@ def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
     if found := store.get("runs", name):
         bar.update(steps)
         return found
+    start = _finished(store, spec.start, device).path if spec.start else None
+    rows = partial(resolve_rows, store, device)
     done = 0
 
     def on_step(loss: float | None, count: int) -> None:
@@ -92,7 +98,7 @@ def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
                 for split, rows in (("train", spec.data.train_rows), ("dev", spec.data.dev_rows))
             }
             facts["resumed"] = any(folder.glob("state-*"))
-            return train(spec, folder, device, on_step)
+            return train(spec, folder, device, on_step, start, rows)
 
     sealed = store.make("runs", name, work)
     bar.update(max(0, steps - done))  # early stopping, or another process did it
@@ -100,7 +106,8 @@ def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
 
 
 def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, Any]:
-    """What `run` says of one run: its identity, its status, and its best epoch's scores."""
+    """What `run` says of one run: identity, status, its best epoch's scores, and over all epochs
+    the lowest of each."""
     metrics = sealed.read("metrics.json")
     best = metrics["best"] or {}
     return {
@@ -111,6 +118,7 @@ def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, An
         "spec": spec,
         "best_epoch": metrics["best_epoch"],
         **{name: value for name, value in best.items() if name != "epoch"},
+        **{f"lowest_{n}": value for n, value in metrics["lowest"].items() if n != "epoch"},
     }
 
 
@@ -131,7 +139,7 @@ def evaluate(
     check_executor(executor)
     kept, device = open_store(store), device or default_device()
     rows: dict[EvalSpec, dict[str, Any]] = {}
-    with progress_bar("evaluating", len(specs), "evaluation") as bar:
+    with progress_bar("evaluating", len(specs), "evaluation") as bar, decompositions_remembered():
         for spec in sorted(specs, key=lambda s: run_hash(s.run) if s.run else ""):
             sealed = make_evaluation(kept, spec, device)
             rows[spec] = {
@@ -181,7 +189,7 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
         if this_kind.uses:
             source = make_evaluation(store, replace(spec, kind=this_kind.uses), device)
             used = pd.read_parquet(source.path / "per_text.parquet")
-        rows = rows_of(spec.data, spec.split, spec.rows)
+        rows = resolve_rows(store, device, spec.data, spec.split, spec.rows)
         with measured(folder, device):
             parts = []
             for start in range(0, len(rows), CHUNK):
@@ -212,6 +220,44 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
     return store.make("evals", name, work)
 
 
+def resolve_rows(
+    store: Store, device: str, data: DataSpec, split: str, rows: int | None
+) -> Dataset:
+    """The rows that a description means: the texts, the rationales that a run finds in them, or
+    the texts with what a teacher says of them.
+
+    The run is trained and the words are scored first where the store does not have them; all
+    shapes and shares of one run's rationales come from the same scores.
+    """
+    texts, extract = rows_of(data, split, rows), data.extract
+    if data.taught is not None:
+        return _with_lessons(store, device, data, split, texts)
+    if extract is None:
+        return texts
+    scored = make_evaluation(store, scoring(extract, data, split, rows), device)
+    scores = pd.read_parquet(scored.path / "per_text.parquet")["scores"]
+    return extracted(
+        texts, list(scores), percent=extract.percent, extractor=extract.shape, order=extract.order
+    )
+
+
+def _with_lessons(store: Store, device: str, data: DataSpec, split: str, texts: Dataset) -> Dataset:
+    """A student's texts with what its teacher says of them, asked first where that is missing."""
+    teaching, n = data.taught, len(texts)
+    assert teaching is not None
+    if split == "test":  # in the order of hashes they come after those the student learns from
+        n += fifth(len(rows_of(untaught(data), "test", None)))
+    told = answers(teaching, data, "dev" if split == "dev" else "test", n)
+    needed = [told]
+    if split == "train" and teaching.method:
+        needed.append(explanations(teaching, data, n))
+    tables = [
+        pd.read_parquet(make_evaluation(store, spec, device).path / "per_text.parquet")
+        for spec in needed
+    ]
+    return with_lessons(texts, tables[0], tables[1] if len(tables) > 1 else None)
+
+
 def _run_of(spec: EvalSpec) -> RunSpec:
     if spec.run is None:
         raise ValueError("this EvalSpec names no run; only RunSpec.each_epoch may leave it out")
@@ -219,13 +265,18 @@ def _run_of(spec: EvalSpec) -> RunSpec:
 
 
 def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:
+    return _load(_finished(store, spec, device).path, device)
+
+
+def _finished(store: Store, spec: RunSpec, device: str) -> Sealed:
+    """The run with its model, trained first if it is not there."""
     sealed = store.get("runs", run_hash(spec))
     if sealed is None:
         with progress_bar("training", steps_of(spec), "step") as bar:
             sealed = make_run(store, spec, device, bar)
     if sealed.status == "lost":
-        raise ValueError(f"run {sealed.name} was lost and has no model to evaluate")
-    return _load(sealed.path, device)
+        raise ValueError(f"run {sealed.name} was lost and has no model to go on from")
+    return sealed
 
 
 @lru_cache(maxsize=1)

@@ -13,39 +13,46 @@ from pathlib import Path
 
 import pandas as pd
 import torch
+from datasets import Dataset
 
-from erlib.config import RunSpec
+from erlib.config import DataSpec, ModelSpec, RunSpec
 from erlib.data.encoding import Encoded, batch_indices
 from erlib.losses import Step, Weighted
 from erlib.models import Classifier, load_classifier
+from erlib.models.learned_attention import calibrate
 from erlib.training.checkpoints import (
+    begin_from,
     finish,
     keep_if_best,
     out_of_patience,
     resume,
     save_state,
 )
-from erlib.training.evaluations import (
-    Evaluation,
-    kind,
-    label_count,
-    predicted_rows,
-    task_scores,
-)
+from erlib.training.evaluations import Evaluation, kind
 from erlib.training.identity import eval_hash, rows_of
-from erlib.training.updates import PlainUpdate
+from erlib.training.kinds.predictions import predicted_rows, task_scores
+from erlib.training.updates import make_update
+
+Resolve = Callable[[DataSpec, str, int | None], Dataset]  # description, split, how many → rows
 
 
 def train(
-    spec: RunSpec, folder: Path, device: str, on_step: Callable[[float | None, int], None]
+    spec: RunSpec,
+    folder: Path,
+    device: str,
+    on_step: Callable[[float | None, int], None],
+    start: Path | None = None,
+    resolve: Resolve = rows_of,
 ) -> str:
     """Train `spec` into `folder`, resuming what is there; "done", or "lost" without a model.
 
-    `on_step` is called with a step's loss (None: of an earlier attempt) and how many were done.
+    `start` is the folder of the finished run that `spec.start` names; `resolve` finds the rows of
+    a description (rationales need the store). `on_step` is called with a step's loss (None: of an
+    earlier attempt) and how many were done.
     """
     rows = {
-        "train": rows_of(spec.data, "train", spec.data.train_rows),
-        "dev": rows_of(spec.data, "dev", spec.data.dev_rows),
+        "train": resolve(spec.data, "train", spec.data.train_rows),
+        "dev": resolve(spec.data, "dev", spec.data.dev_rows),
     }
     classifier = load_classifier(
         spec.model.name,
@@ -55,42 +62,57 @@ def train(
         specials=spec.model.specials,
         layers=spec.model.layers,
         seed=spec.seed,
+        quirks=spec.model.quirks,
+        explainer=spec.model.explainer,
     ).to(device)
+    if start is not None:
+        begin_from(classifier, start)
+    if spec.model.frozen:
+        classifier.freeze_base()
     texts, held_out = (
         classifier.encode(rows[split], max_length=spec.data.max_length) for split in rows
     )
     lengths, size = [len(t.input_ids) for t in texts], spec.optimiser.batch_size
+    calibrate(classifier, classifier.batch(texts[:size]).inputs)
     steps_per_epoch = math.ceil(len(texts) / size)
     objective, rule = Weighted(spec.objective), spec.optimiser.checkpoint
-    update = PlainUpdate(classifier, spec.optimiser, steps_per_epoch * spec.optimiser.epochs)
+    objective.fit(texts)
+    update = make_update(spec, classifier, steps_per_epoch * spec.optimiser.epochs)
     progress = resume(folder, classifier, update)
     on_step(None, progress.epoch * steps_per_epoch)
 
     while progress.epoch < spec.optimiser.epochs and not out_of_patience(progress, rule):
         epoch = progress.epoch
+        objective.refresh(classifier, texts)
         torch.manual_seed(epoch_seed(spec.seed, epoch))  # dropout
         classifier.train()
         losses: list[dict[str, float]] = []
         order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch))
         for index, chosen in enumerate(order):
             step = Step(classifier, classifier.batch([texts[i] for i in chosen]))
-            terms = objective.loss(step)
+            terms = update.apply(objective, step, epoch * steps_per_epoch + index)
             losses.append({name: value.item() for name, value in terms.items()})
             if not math.isfinite(losses[-1]["loss"]):
                 raise FloatingPointError(
                     f"the loss became {losses[-1]['loss']} in epoch {epoch + 1}, step {index + 1} "
                     f"(terms: {losses[-1]}); lower the learning rate or the weight of a term"
                 )
-            update.apply(terms, epoch * steps_per_epoch + index)
             on_step(losses[-1]["loss"], 1)
         classifier.eval()
         scores = dev_scores(classifier, held_out, objective, size)
         row = {"epoch": epoch + 1, **train_summary(losses), **scores}
-        evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1))
+        evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1), resolve)
         keep_if_best(progress, row, rule, classifier, folder)
         if progress.epoch < spec.optimiser.epochs:
             save_state(folder, classifier, update, progress)
     return finish(progress, folder, texts, held_out)
+
+
+def label_count(rows: Dataset, model: ModelSpec) -> int | None:
+    """How many logits the head needs: one for a binary logit, none to choose for spans."""
+    if model.task == "span":
+        return None
+    return 1 if model.head == "agreement" else len(rows.features["label"].names)
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
@@ -125,10 +147,10 @@ def dev_scores(
     return {**means, **{f"dev_{n}": value for n, value in scores.items()}}
 
 
-def evaluate_epoch(spec: RunSpec, classifier: Classifier, folder: Path) -> None:
+def evaluate_epoch(spec: RunSpec, classifier: Classifier, folder: Path, resolve: Resolve) -> None:
     """Each of `spec.each_epoch` on the model as it is now, as `folder/<hash>.parquet`."""
     for each in spec.each_epoch:
-        rows = rows_of(each.data, each.split, each.rows)
+        rows = resolve(each.data, each.split, each.rows)
         used, this_kind = None, kind(each.kind)
         if this_kind.uses:
             used = kind(this_kind.uses).per_text(Evaluation(each, rows, lambda: classifier))

@@ -16,8 +16,9 @@ def progress_bar(what: str, total: int, unit: str) -> Iterator[Any]:
     """One bar with rate and time left that vanishes when the work is done.
 
     A widget in JupyterLab, a line in a terminal. Under papermill (`ERLIB_TERMINAL_BAR=1`, set by
-    the command line) it is a line too, which reaches the terminal and is left out of the report.
+    the command line) it is a line too, which reaches the terminal and is left out of the report;
+    a bar inside another takes its line.
     """
     make = tqdm if os.environ.get("ERLIB_TERMINAL_BAR") else notebook_tqdm
-    with make(total=total, desc=what, unit=unit, leave=False, mininterval=0.5) as bar:
+    with make(total=total, desc=what, unit=unit, leave=False, mininterval=0.5, position=0) as bar:
         yield bar

@@ -26,13 +26,13 @@ class Stage:
     """One step of a grid: runs or evaluations, `maximum` of them at the most.
 
     `sample` is one of its descriptions, from which the cost of a stage that cannot be listed
-    before its results are known is estimated.
+    before its results are known is estimated; or all of them, where they are known.
     """
 
     name: str
     specs: Callable[[Results], Specs]
     maximum: int
-    sample: RunSpec | EvalSpec
+    sample: RunSpec | EvalSpec | Specs
 
 
 def carry_out(
@@ -63,8 +63,10 @@ def plan(
     rows = []
     for stage in stages:
         row = {"stage": stage.name, "at most": stage.maximum}
-        if isinstance(stage.sample, RunSpec):
-            steps = stage.maximum * planned_steps(stage.sample)
+        sample = stage.sample
+        each = sample if isinstance(sample, Sequence) else [sample] * stage.maximum
+        if isinstance(each[0], RunSpec):
+            steps = sum(planned_steps(s) for s in each if isinstance(s, RunSpec))
             row |= {
                 "what": "runs",
                 "steps": steps,
@@ -72,7 +74,7 @@ def plan(
                 "gigabytes": stage.maximum * megabytes_per_run / 1024,
             }
         else:
-            batches = stage.maximum * planned_batches(stage.sample)
+            batches = sum(planned_batches(s) for s in each if isinstance(s, EvalSpec))
             row |= {
                 "what": "evaluations",
                 "steps": 0,

@@ -1,16 +1,70 @@
 """How does a step's loss change the parameters?
 
 A strategy owns its optimiser and schedule and can be saved and restored as tensors, so that the
-loop knows nothing of either. Plain gradient descent on the weighted sum lives here.
+loop knows nothing of either.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, TypeVar
+
 import torch
 from torch import Tensor
 
-from erlib.config import OptimiserSpec
+from erlib.config import OptimiserSpec, RunSpec, UpdateSpec
+from erlib.errors import unknown
+from erlib.losses import Step, Weighted
 from erlib.models.classifier import Classifier
+
+
+class Update(Protocol):
+    """A strategy: computes the losses of a step, changes the parameters, and returns the losses."""
+
+    version: ClassVar[int]
+
+    def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
+        """Carry out step `number`, counted from 0 over the whole run; losses as `Weighted.loss`."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The strategy's state as named tensors."""
+        ...
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """The inverse of `tensors`."""
+        ...
+
+
+UPDATES: dict[str, type[Update]] = {}
+Strategy = TypeVar("Strategy", bound=Update)
+
+
+def strategy(name: str, *, version: int) -> Callable[[type[Strategy]], type[Strategy]]:
+    """Register an update strategy; raise `version` whenever its numbers change."""
+
+    def add(cls: type[Strategy]) -> type[Strategy]:
+        cls.version = version
+        UPDATES[name] = cls
+        return cls
+
+    return add
+
+
+def update_class(spec: UpdateSpec) -> type[Update]:
+    """The registered strategy of this name."""
+    if spec.name not in UPDATES:
+        raise unknown("update strategy", spec.name, UPDATES)
+    return UPDATES[spec.name]
+
+
+def make_update(spec: RunSpec, classifier: Classifier, total_steps: int) -> Update:
+    """The run's strategy for a run of `total_steps`; one that is `seeded` gets the run's seed."""
+    make: Callable[..., Update] = update_class(spec.update)
+    options = dict(spec.update.options)
+    if getattr(make, "seeded", False):
+        options["seed"] = spec.seed
+    return make(classifier, spec.optimiser, total_steps, **options)
 
 
 def linear_schedule(step: int, total: int, warmup: float) -> float:
@@ -21,31 +75,70 @@ def linear_schedule(step: int, total: int, warmup: float) -> float:
     return max(0.0, (total - step) / max(1, total - rising))
 
 
+@strategy("plain", version=1)
 class PlainUpdate:
-    """AdamW on the weighted sum of all losses, with one learning rate per parameter group."""
+    """AdamW on the weighted sum of all losses, with one learning rate per parameter group.
 
-    def __init__(self, classifier: Classifier, spec: OptimiserSpec, total_steps: int) -> None:
+    explainer_lr: of the learned attention, if not the run's.
+    decay: the learning rate is multiplied by this every second epoch, in place of the run's
+        schedule (IvRA, §H).
+    """
+
+    version: ClassVar[int]
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        spec: OptimiserSpec,
+        total_steps: int,
+        *,
+        explainer_lr: float | None = None,
+        decay: float | None = None,
+    ) -> None:
         self.spec = spec
         self.total_steps = total_steps
-        self.rates = (spec.lr, spec.lr if spec.head_lr is None else spec.head_lr)
-        groups = (classifier.encoder_parameters(), classifier.head_parameters())
-        self.optimiser = torch.optim.AdamW(
-            [{"params": group, "lr": lr} for group, lr in zip(groups, self.rates, strict=True)],
-            betas=spec.betas,
-            weight_decay=spec.weight_decay,
-            fused=True,
+        self.decay = decay
+        rates = (spec.lr, spec.head_lr, explainer_lr)
+        self.rates = tuple(spec.lr if rate is None else rate for rate in rates)
+        groups = (
+            classifier.encoder_parameters(),
+            classifier.head_parameters(),
+            classifier.explainer_parameters(),
+        )
+        self.optimiser = self.optimiser_of(
+            [{"params": group, "lr": lr} for group, lr in zip(groups, self.rates, strict=True)]
         )
 
-    def apply(self, losses: dict[str, Tensor], step: int) -> None:
-        """One descent step on `losses["loss"]`; `step` counts from 0 over the whole run."""
+    def optimiser_of(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """AdamW over parameter groups."""
+        return torch.optim.AdamW(
+            groups, betas=self.spec.betas, weight_decay=self.spec.weight_decay, fused=True
+        )
+
+    def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
+        """One descent step on the weighted sum."""
+        losses = objective.loss(step)
+        self.descend(losses["loss"], number)
+        return losses
+
+    def descend(self, loss: Tensor, number: int) -> None:
+        """One AdamW step on `loss`, at the schedule's learning rate."""
         self.optimiser.zero_grad(set_to_none=True)
-        losses["loss"].backward()
+        loss.backward()
         if self.spec.clip is not None:
             torch.nn.utils.clip_grad_norm_(self._parameters(), self.spec.clip)
-        factor = linear_schedule(step, self.total_steps, self.spec.warmup)
         for group, lr in zip(self.optimiser.param_groups, self.rates, strict=True):
-            group["lr"] = lr * factor
+            group["lr"] = lr * self.factor(number)
         self.optimiser.step()
+
+    def factor(self, number: int) -> float:
+        """What the run's schedule makes of the learning rate at step `number`."""
+        if self.decay is not None:
+            epoch = number * self.spec.epochs // self.total_steps
+            return self.decay ** (epoch // 2)
+        if self.spec.schedule == "constant":
+            return 1.0
+        return linear_schedule(number, self.total_steps, self.spec.warmup)
 
     def _parameters(self) -> list[Tensor]:
         return [p for group in self.optimiser.param_groups for p in group["params"]]
@@ -63,3 +156,73 @@ class PlainUpdate:
             state.setdefault(int(index), {})[key] = value
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+@strategy("sgd", version=1)
+class PlainDescent(PlainUpdate):
+    """The same by plain gradient descent, without momentum or state: IvRA's students (§H)."""
+
+    version: ClassVar[int]
+
+    def optimiser_of(self, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+        """SGD over parameter groups."""
+        return torch.optim.SGD(groups, weight_decay=self.spec.weight_decay)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """None: the learning rate follows from the step."""
+        return {}
+
+
+@strategy("constrained", version=1)
+class ConstrainedUpdate(PlainUpdate):
+    """min over θ, max over α ≥ 0 of L + α (L_term − bound), with one Lagrange multiplier.
+
+    The objective holds the other terms; `term` enters it with weight 0, so that it is measured.
+    α starts at 1, is clamped before each step, and climbs by RMSprop with the same schedule.
+    """
+
+    version: ClassVar[int]
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        spec: OptimiserSpec,
+        total_steps: int,
+        *,
+        term: str,
+        bound: float,
+        lr: float,
+    ) -> None:
+        super().__init__(classifier, spec, total_steps)
+        self.term, self.bound, self.lr = term, bound, lr
+        self.multiplier = torch.ones((), device=classifier.device, requires_grad=True)
+        self.ascent = torch.optim.RMSprop([self.multiplier], lr=lr, maximize=True)
+
+    def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
+        """Descend in θ, ascend in α; the α that was used is logged as `multiplier`."""
+        with torch.no_grad():
+            self.multiplier.clamp_(min=0)
+        used = self.multiplier.detach().clone()
+        losses = objective.loss(step)
+        self.ascent.zero_grad(set_to_none=True)
+        lagrangian = losses["loss"] + self.multiplier * (losses[self.term] - self.bound)
+        self.descend(lagrangian, number)
+        for group in self.ascent.param_groups:
+            group["lr"] = self.lr * self.factor(number)
+        self.ascent.step()
+        return {**losses, "loss": lagrangian, "multiplier": used}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The state of both optimisers, and α."""
+        slots = self.ascent.state_dict()["state"].get(0, {})
+        ascent = {f"ascent.{key}": value for key, value in slots.items()}
+        return {**super().tensors(), **ascent, "multiplier": self.multiplier.detach()}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """The inverse of `tensors`."""
+        own = {k.removeprefix("ascent."): v for k, v in tensors.items() if k.startswith("ascent.")}
+        with torch.no_grad():
+            self.multiplier.copy_(tensors["multiplier"])
+        groups = self.ascent.state_dict()["param_groups"]
+        self.ascent.load_state_dict({"state": {0: own}, "param_groups": groups})
+        super().restore({k: v for k, v in tensors.items() if k.split(".")[0].isdigit()})

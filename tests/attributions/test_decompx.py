@@ -205,3 +205,29 @@ def test_minilm_parts_sum_to_hidden_states_and_logits_in_single_precision():
         assert (x.sum(dim=1) - hidden).abs().max() < 1e-3
     (found,) = attribute(classifier, [text], "decompx_classifier", level="token")
     assert found.scores.sum() == pytest.approx(float(output.logits.max()), abs=1e-3)
+
+
+def test_a_remembered_decomposition_is_used_once_more_and_changes_no_score(monkeypatch):
+    classifier = tiny.classifier("bert")
+    made = []
+    decomposed = decompx.decomposed
+    monkeypatch.setattr(
+        decompx, "decomposed", lambda *a, **k: made.append(1) or decomposed(*a, **k)
+    )
+
+    def both():
+        return [
+            [one.scores.tolist() for one in attribute(classifier, tiny.TEXTS[:3], name)]
+            for name in ("decompx", "decompx_classifier")
+        ]
+
+    alone = both()
+    assert len(made) == 6
+    with decompx.decompositions_remembered():
+        assert both() == alone
+    assert len(made) == 9
+    with decompx.decompositions_remembered():
+        other = load_classifier(str(tiny.directory("bert")), seed=5)
+        attribute(other, tiny.TEXTS[:1], "decompx")
+        attribute(classifier, tiny.TEXTS[:1], "decompx")
+    assert len(made) == 11  # another model's text is another text

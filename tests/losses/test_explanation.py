@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from erlib.attributions import attribute
 from erlib.config import term
 from erlib.losses import Step, Weighted, build
+from erlib.losses import explanation as explanation_module
 from tests import tiny
 
 TEXTS = [["a", "great", "film"], ["the", "plot", "is", "dull", "and", "bad"], ["the", "year"]]
@@ -21,8 +23,8 @@ def step(model, texts=TEXTS, rationales=RATIONALES):
     return Step(model, tiny.batch(model, rows))
 
 
-def explanation(given):
-    return build(term("explanation", guide="attention")).loss(given)["explanation"]
+def explanation(given, guide="attention"):
+    return build(term("explanation", guide=guide)).loss(given)["explanation"]
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -104,3 +106,69 @@ def test_unknown_names_are_refused_with_the_known_ones():
         build(term("explanation", guide="atention"))
     with pytest.raises(ValueError, match="unknown objective 'explain'; did you mean 'explanation'"):
         build(term("explain"))
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_rollout_guidance_compares_the_rolled_out_read_row_with_the_spread_rationale(family):
+    model = tiny.classifier(family).eval()
+    given = step(model)
+    maps = [a.mean(dim=1) for a in model.forward(given.batch.inputs).attentions]
+    total, tokens = 0.0, 0
+    for b in range(2):  # the third text has no rationale and does not count
+        n = int(given.mask[b].sum())
+        rolled = torch.eye(n)
+        for a in maps:
+            mixed = a[b, :n, :n] + torch.eye(n)
+            rolled = (mixed / mixed.sum(dim=-1, keepdim=True)) @ rolled
+        bits = given.batch.rationale[b, :n]
+        row = rolled[n - 1 if family in tiny.DECODERS else 0]
+        total += (row - bits / bits.sum()).abs().sum().item()
+        tokens += n
+    assert explanation(given, "rollout").item() == pytest.approx(total / tokens, rel=1e-4)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_ixg_guidance_compares_the_attribution_of_the_gold_class_with_the_bits(family):
+    """The truth is the method `input_x_gradient` in the paper's variant, text by text."""
+    model = tiny.classifier(family).eval()
+    texts = [" ".join(words) for words in TEXTS]
+    found = attribute(
+        model, texts, "input_x_gradient", variant="er_lens", labels=[0, 1, 0], level="token"
+    )
+    given = step(model)
+    total = sum(
+        abs(score - bit)
+        for one, bits in zip(found, given.batch.rationale.tolist(), strict=True)
+        for score, bit in zip(one.scores, bits, strict=False)
+    )
+    tokens = sum(len(one.scores) for one in found)  # of all three texts
+    assert explanation(given, "input_x_gradient").item() == pytest.approx(total / tokens, rel=1e-4)
+
+
+@pytest.mark.parametrize("guide", explanation_module.GUIDES)
+def test_the_gradient_of_each_explanation_loss_agrees_with_finite_differences(guide):
+    """In float64 and along random directions of all weights; rollout and IxG go through the model
+    again (for IxG its second derivatives)."""
+    model = tiny.classifier("bert").eval()
+    model.model.double()
+    weights = [p for p in model.model.parameters() if p.requires_grad]
+    loss = explanation(step(model), guide)
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(3):
+        direction = [torch.randn(p.shape, generator=generator, dtype=p.dtype) for p in weights]
+        slope = sum(
+            (g * d).sum() for g, d in zip(gradients, direction, strict=True) if g is not None
+        )
+        values = []
+        for move in (1e-6, -2e-6):  # there, then to the other side
+            with torch.no_grad():
+                for p, d in zip(weights, direction, strict=True):
+                    p += move * d
+            values.append(explanation(step(model), guide).item())
+        with torch.no_grad():
+            for p, d in zip(weights, direction, strict=True):
+                p += 1e-6 * d
+        difference = (values[0] - values[1]) / 2e-6
+        assert abs(difference) > 1e-5  # the direction matters
+        assert slope.item() == pytest.approx(difference, rel=1e-4)

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from erlib.metrics.consistency import consistency, explanation_distances, hidden_distances
+from erlib.metrics.consistency import (
+    consistency,
+    distribution,
+    explanation_distances,
+    hidden_distances,
+)
 
 
 def texts(rng, n, dim=3):
@@ -69,3 +74,9 @@ def test_a_batch_of_equal_explanations_is_skipped_and_counted():
 def test_every_text_needs_both():
     with pytest.raises(ValueError, match="1 hidden states for 2 explanations"):
         consistency([np.zeros((1, 1))], [np.zeros(1)] * 2)
+
+
+def test_scores_of_any_sign_become_a_distribution():
+    np.testing.assert_allclose(distribution(np.array([-1.0, 3.0, 0.0])), [0.25, 0.75, 0.0])
+    np.testing.assert_allclose(distribution(np.array([-np.inf, 1.0, 1.0])), [0.0, 0.5, 0.5])
+    np.testing.assert_allclose(distribution(np.zeros(4)), [0.25] * 4)

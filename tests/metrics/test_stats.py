@@ -88,6 +88,22 @@ def test_holm_levels_reject_what_holm_rejects():
         assert ((p <= stats.holm_levels(p)) == (stats.holm(p) <= 0.05)).all()
 
 
+@pytest.mark.parametrize("alternative", ["two-sided", "greater", "less"])
+@pytest.mark.parametrize("n", [6, 13, 14, 40])
+def test_the_signed_rank_test_is_scipy_s_with_ties_and_without(n, alternative):
+    rng = np.random.default_rng(n)
+    for d in (rng.normal(0.3, 1, n), rng.integers(1, 4, n) * rng.choice([-1, 1], n)):
+        expected = scipy_stats.wilcoxon(d, alternative=alternative).pvalue
+        assert stats.signed_rank_p(d, alternative) == pytest.approx(expected)
+
+
+def test_the_signed_rank_test_drops_what_says_nothing():
+    up = np.arange(1.0, 9.0)
+    assert stats.signed_rank_p(up, "greater") == pytest.approx(1 / 2**8)  # all eight signs plus
+    assert stats.signed_rank_p([*up, 0, np.nan], "greater") == stats.signed_rank_p(up, "greater")
+    assert stats.signed_rank_p(-up, "greater") == 1 == stats.signed_rank_p(np.zeros(5))
+
+
 def test_two_level_bootstrap_is_repeatable_and_moves_with_its_seed():
     values = np.random.default_rng(0).normal(1, 1, (4, 30))
     assert stats.two_level_bootstrap(values) == stats.two_level_bootstrap(values)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from erlib.metrics import task
 
@@ -29,6 +30,13 @@ def test_f1_difference_is_the_difference_of_f1_macros():
         gold, a, b = rows.T
         expected = 100 * (task.f1_macro(gold, b) - task.f1_macro(gold, a))
         assert task.f1_difference(rows) == pytest.approx(expected, abs=1e-10)
+
+
+def test_f1_binary_difference_is_sklearn_s():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, size=(50, 3)).astype(float)
+    expected = f1_score(rows[:, 0], rows[:, 2]) - f1_score(rows[:, 0], rows[:, 1])
+    assert task.f1_binary_difference(rows) == pytest.approx(expected)
 
 
 def test_f1_difference_when_classes_are_missing():

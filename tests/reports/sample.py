@@ -10,9 +10,20 @@ import pandas as pd
 from matplotlib.figure import Figure
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from erlib.reports import artefact, decide, footer, record, render_notebook
+from erlib.reports import artefact, decide, footer, heatmap, record, render_notebook
+from erlib.reports.markup import examples_html, figure_html, png_uri, table_html
 
+LESS = "2 of 15 seeds."
+SORTED = pd.DataFrame(
+    {"system": ["b 10", "a", "b 9"], "F1": ["10.5 ± 0.1\npaper 9", "–", "−2.25\npaper 1"]}
+)
 NASTY = "<script>alert(1)</script> \"quoted\" 'single' & 🎬 فيلم"
+
+
+class Scored:
+    """A text with scores for, against and neither."""
+
+    tokens, scores = ["good", NASTY, "bad"], np.array([1.0, 0.0, -0.6])
 
 
 def plain_figure() -> Figure:
@@ -51,7 +62,12 @@ def finished_profile(root: Path) -> Path:
     share = decide("er_lens", "ER-C18", {"usable seeds": {"successes": 12, "trials": 12}})
     record("er_lens", "ER-C18", share, lost=2, **common)
     footer("er_lens", runs=["ab" * 32], evals=["cd" * 32], seconds=75.0, data="packaged", **common)
-    anchors = "".join(f'<div id="er_lens-{i}">here</div>' for i in ("table-2", "figure-2"))
-    made = notebook(root / "reports/quick/01_er_lens.ipynb", html_output(anchors))
+    png = png_uri((root / "figures/quick/er_lens-figure-2.png").read_bytes())
+    shown = [
+        table_html(SORTED, "er_lens-table-2", "A table.", reduced=LESS),
+        figure_html(png, "er_lens-figure-2", "Per seed.", "Two lines.", reduced=LESS),
+        examples_html(heatmap([Scored()]), "er_lens-examples-1", "Words."),
+    ]
+    made = notebook(root / "reports/quick/01_er_lens.ipynb", *map(html_output, shown))
     render_notebook(made)
     return root

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from erlib.metrics.verdicts import VERDICTS, decide_pair
-from erlib.reports.claims import RULES, claim, claims, decide, record, summarise
+from erlib.reports.claims import RULES, claim, claims, decidable, decide, record, summarise
 from erlib.reports.ledger import read_rows
 
 COLUMNS = (
@@ -95,6 +95,14 @@ def test_parts_that_do_not_decide_are_only_reported():
         decide("er_lens", "ER-C1", {"Movies": same(1.0)})
 
 
+def test_parts_with_too_few_seeds_are_kept_only_where_no_other_has_enough():
+    one, three = {"differences": [0.1]}, {"differences": [0.1, 0.2, 0.3]}
+    counted = {"successes": 1, "trials": 5}
+    parts = {"a": one, "b": three, "c": counted}
+    assert decidable(parts) == {"b": three, "c": counted}
+    assert decidable({"a": one}) == {"a": one}
+
+
 def test_recorded_claims_have_the_columns_of_the_design(tmp_path):
     decision = decide("er_lens", "ER-C1", {"pooled": same(1.0)})
     record("er_lens", "ER-C1", decision, profile="cpu", root=tmp_path)
@@ -136,6 +144,8 @@ def test_the_summary_says_what_the_verdicts_say(tmp_path):
     enter("ER-C20", {"Movies": {"x": [1, 2], "y": [1, 2]}, "Yelp-50": {"x": [1, 2], "y": [1, 2]}})
     enter("ER-C4", {"SST-Dev": same(40.0), "Movies": same(4.0), "Yelp-50": same(15.0)})
     text = summarise("er_lens", "cpu", tmp_path)
+    core = summarise("er_lens", "cpu", tmp_path, core=["ER-C4"])
+    assert core.startswith(f"{text} ER-C4 ")
     assert "ER-C1 and ER-C4 hold; ER-C18 and ER-C20 are inconclusive." in text
 
 

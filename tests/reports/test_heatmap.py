@@ -8,6 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from erlib.reports import heatmap
+from erlib.reports.heatmap import heatmap_grid
 from tests.reports.sample import NASTY
 
 
@@ -76,3 +77,21 @@ def test_lengths_that_do_not_agree_are_refused():
         heatmap([text(["a", "b"], [1])])
     with pytest.raises(ValueError, match="titles"):
         heatmap([text(["a"], [1])], titles=["x", "y"])
+
+
+def test_a_grid_has_each_attribution_in_its_row_and_column():
+    rows = {
+        NASTY: [text(["a", "b"], [1, 0]), text(["a", "b"], [0, 1])],
+        "DX": [text(["a", "b"], [-1, 0]), text(["a", "b"], [0, 0])],
+    }
+    html = heatmap_grid(rows, columns=["one", "<two>"], title="<t>", rationale=[0, 1])
+    soup = BeautifulSoup(html, "html.parser")
+    assert [th.get_text() for th in soup.select("thead th")] == ["", "one", "<two>"]
+    assert [th.get_text() for th in soup.select("tbody th")] == [NASTY, "DX"]
+    cells = [[colour(s) for s in td.select("span")] for td in soup.select("td")]
+    white = (255, 255, 255)
+    assert [[c == white for c in cell] for cell in cells] == [
+        [False, True], [True, False], [False, True], [True, True],
+    ]  # fmt: skip
+    assert cells[0][0][2] > cells[0][0][0] and cells[2][0][0] > cells[2][0][2]
+    assert ["underline" in s["style"] for s in soup.select("td span")] == [False, True] * 4

@@ -75,6 +75,19 @@ def test_cells_missing_from_the_paper_are_dashes_with_their_note():
     assert any("AMBIGUOUS" in note for note in found.notes())
 
 
+def test_metrics_stand_in_the_paper_s_order_and_a_row_of_ours_is_named_by_its_row():
+    ours = pd.DataFrame(
+        [("Ours", a, m, 0.5) for a in ("aGa", "DeepLift") for m in ("norm_comp", "norm_suff")],
+        columns=["row", "column", "metric", "value"],
+    )
+    found = beside(ours, "regex", "table4")
+    assert list(found.wide().index[:2]) == [
+        ("Saliency (Mean)", "norm_suff"),
+        ("Saliency (Mean)", "norm_comp"),
+    ]
+    assert found.notes() == ["Not in the paper: Ours."]
+
+
 def test_rows_that_only_we_have_come_last():
     ours = pd.DataFrame({"row": ["Ours"], "column": ["Movies"], "value": [1.0]})
     found = beside(ours, "er_lens", "table2")
@@ -102,3 +115,10 @@ def test_names_that_do_not_exist_are_refused():
         beside(OURS, "er_lens", "table2", metric="accuracy")
     with pytest.raises(ValueError, match="lacks the columns value"):
         beside(OURS.drop(columns="value"), "er_lens", "table2")
+
+
+def test_a_remark_stands_in_its_own_cell_only():
+    ours = OURS.assign(remark=["new", "new", ""])
+    wide = beside(ours, "er_lens", "table2", stands_for={"snippets": "SST-Test"}).wide()
+    assert wide.loc["Baseline", "snippets\nfor SST-Test"].endswith("\nnew")
+    assert "new" not in wide.loc["ER+Att", "Movies"]

@@ -2,14 +2,19 @@ from __future__ import annotations
 
 import base64
 import re
+import struct
 
+import nbformat
+import pandas as pd
 from bs4 import BeautifulSoup
-from nbformat.v4 import new_output
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from erlib.reports import render_notebook
+from erlib.reports.markup import figure_html, png_uri, table_html
 from tests.reports.sample import NASTY, html_output, notebook
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 150, 100)  # one inch wide
 
 
 def rendered(tmp_path, *outputs):
@@ -20,9 +25,10 @@ def rendered(tmp_path, *outputs):
 
 def test_nothing_is_asked_of_another_host(tmp_path):
     soup = rendered(tmp_path, html_output("<table></table>"))
-    assert soup.find("script") is None
+    assert [script.attrs for script in soup.find_all("script")] == [{"type": "module"}]
     for tag in soup.find_all(["link", "img", "iframe", "source", "object"]):
         assert (tag.get("href") or tag.get("src")).startswith("data:")
+    assert "://" not in soup.script.get_text()
     css = "".join(style.get_text() for style in soup.find_all("style"))
     assert "url(" not in css and "@import" not in css
 
@@ -44,13 +50,71 @@ def test_code_is_folded_and_escaped(tmp_path):
     assert code.find("b") is None
 
 
+def test_code_without_outputs_shares_the_fold_of_the_code_that_it_leads_to(tmp_path):
+    shown = [new_output("execute_result", data={"text/plain": "3"})]
+    cells = [new_code_cell("a = 1"), new_code_cell("a + 2", outputs=shown), new_code_cell("b = 1")]
+    nbformat.write(new_notebook(cells=cells), tmp_path / "x.ipynb")
+    page = render_notebook(tmp_path / "x.ipynb").read_text(encoding="utf-8")
+    folds = BeautifulSoup(page, "html.parser").find_all("details", class_="code")
+    assert [fold.pre.get_text().split() for fold in folds] == [
+        ["a", "=", "1", "a", "+", "2"], ["b", "=", "1"],
+    ]  # fmt: skip
+
+
+def published(tmp_path, picture: bytes, **files: str):
+    """A page at reports/quick with a figure and a table, and the files beside it."""
+    for name, content in {"figures/quick/er_lens-figure-1.png": PNG, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    shown = [
+        table_html(pd.DataFrame({"a": [1]}), "er_lens-table-1", "", reduced="Less."),
+        figure_html(png_uri(picture), "er_lens-figure-1", "A caption.", "Alt.", reduced="Less."),
+        table_html(pd.DataFrame({"a": [1]}), "er_lens-table-2", "", reduced="Even less."),
+    ]
+    (tmp_path / "reports/quick").mkdir(parents=True, exist_ok=True)
+    return rendered(tmp_path / "reports/quick", *map(html_output, shown))
+
+
+def test_a_figure_comes_from_its_file_at_the_size_it_was_drawn_for(tmp_path):
+    image = published(tmp_path, PNG).img
+    assert image["src"] == image.parent["href"] == "../../figures/quick/er_lens-figure-1.png"
+    assert (image["width"], image["height"], image["alt"]) == ("96", "64", "Alt.")
+
+
+def test_a_figure_whose_file_is_another_stays_in_the_page(tmp_path):
+    assert published(tmp_path, b"\x89PNG of an earlier run").img["src"].startswith("data:")
+
+
+def test_a_table_links_to_its_numbers_where_they_are(tmp_path):
+    soup = published(tmp_path, PNG, **{"reports/quick/tables/er_lens-table-1.csv": b"a"})
+    assert soup.find(id="er_lens-table-1").find("a", string="CSV")["href"] == (
+        "tables/er_lens-table-1.csv"
+    )
+    assert soup.find(id="er_lens-table-2").find("a", string="CSV") is None
+
+
+def test_what_is_reduced_is_said_once_in_full_and_folded_where_it_is_the_same(tmp_path):
+    soup = published(tmp_path, PNG)
+    open_at = {f["id"]: f.find("p", class_="reduced") for f in soup.find_all("figure")}
+    assert [i for i, line in open_at.items() if line] == ["er_lens-table-1", "er_lens-table-2"]
+    folded = soup.find(id="er_lens-figure-1").find("details", class_="reduced")
+    assert not folded.has_attr("open") and folded.p.get_text() == "Reduced: Less."
+
+
+def test_a_table_written_in_markdown_scrolls_by_itself(tmp_path):
+    written = new_output("display_data", data={"text/markdown": "| a | b |\n|---|---|\n| 1 | 2 |"})
+    table = rendered(tmp_path, written).find("td", string="1").find_parent("table")
+    assert table.parent["class"] == ["scroll"]
+
+
 def test_printed_text_is_escaped_and_progress_bars_show_their_last_state(tmp_path):
     soup = rendered(
         tmp_path,
         new_output("stream", name="stdout", text=NASTY),
         new_output("stream", name="stderr", text="10%\r50%\r100%\ndone\n"),
     )
-    assert soup.find("pre", class_="output").get_text() == NASTY and soup.find("script") is None
+    assert soup.find("pre", class_="output").get_text() == NASTY
+    assert "alert" not in "".join(script.get_text() for script in soup.find_all("script"))
     log = soup.find("details", class_="log").pre.get_text()
     assert log.split() == ["100%", "done"]
 

@@ -35,7 +35,7 @@ def test_every_link_and_image_leads_to_something(profile):
 
 def test_nothing_is_asked_of_another_host(profile):
     _, soup = profile
-    assert soup.find("script") is None
+    assert [script.attrs for script in soup.find_all("script")] == [{"type": "module"}]
     for tag in soup.find_all(["link", "img", "iframe", "source", "object"]):
         address = tag.get("href") or tag.get("src")
         assert not address.startswith(("http:", "https:", "//"))
@@ -59,6 +59,49 @@ def test_claims_link_to_the_tables_that_exist_and_name_those_that_do_not(profile
     assert "Table 3" in other.get_text() and other.find("a", string="Table 3") is None
 
 
+def test_the_matrix_has_each_claim_under_its_verdict_with_what_was_measured(profile):
+    _, soup = profile
+    matrix = soup.find("table", class_="matrix")
+    heads = [th.find("span", recursive=False).get_text() for th in matrix.find_all("th")[1:5]]
+    assert heads == ["✓ holds 1", "↗ holds (direction) 0", "? inconclusive 1", "✗ fails 1"]
+    cells = {td["data-label"]: td for td in matrix.tbody.find_all("td")}
+    links = {verdict: [a["href"] for a in td.find_all("a")] for verdict, td in cells.items()}
+    assert links == {
+        "holds": ["#er_lens-ER-C4"], "holds (direction)": [],
+        "inconclusive": ["#er_lens-ER-C1"], "fails": ["#er_lens-ER-C18"],
+    }  # fmt: skip
+    assert cells["holds"].small.get_text() == "ours 4.1, 3.85 to 4.35; paper 4.6"
+
+
+def test_our_value_leads_to_the_first_table_that_exists(profile):
+    _, soup = profile
+    value = soup.find(id="er_lens-ER-C18").find("td", class_="value")
+    assert value.a["href"] == "01_er_lens.html#er_lens-table-2" and value.a.get_text() == "1"
+
+
+def test_the_index_says_on_what_and_at_which_revision(tmp_path):
+    root = finished_profile(tmp_path)
+    sources = {"models": ["minilm"], "corpora": ["tweets", "imdb_reviews"]}
+    (root / "reports/quick/er_lens.sources.json").write_text(json.dumps(sources))
+    made = json.loads((root / "reports/quick/er_lens.provenance.json").read_text())
+    made["environment"]["revision"] = "0123456789abcdef+"
+    (root / "reports/quick/er_lens.provenance.json").write_text(json.dumps(made))
+    soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
+    facts = [dd.get_text() for dd in soup.find("dl", class_="facts").find_all("dd")]
+    assert facts[:2] == ["minilm", "imdb_reviews, tweets"]
+    assert facts[3:] == ["1 min 15 s", "0123456789+"]
+    assert "0123456789+" in soup.find(id="provenance").get_text()
+
+
+def test_only_what_is_committed_is_linked(profile):
+    """No PDF, no executed notebook, and CSVs of tables alone: figures may have single texts'."""
+    _, soup = profile
+    targets = {a["href"].partition("#")[0] for a in soup.find_all("a")} - {""}
+    assert targets == {
+        "01_er_lens.html", "tables/er_lens-table-2.csv", "claims.csv", "artefacts.csv",
+    }  # fmt: skip
+
+
 def test_what_was_run_is_said_first(profile):
     _, soup = profile
     lead = soup.find(class_="lead").get_text()
@@ -70,8 +113,8 @@ def test_what_was_run_is_said_first(profile):
 
 def test_text_from_elsewhere_is_escaped(profile):
     _, soup = profile
-    assert NASTY in soup.get_text()
-    assert soup.find("a", string="Table 2", title=True)["title"] == NASTY
+    listed = soup.find("details", class_="tables").li.get_text()
+    assert NASTY in listed and "alert" not in soup.script.get_text()
 
 
 def test_images_have_alt_text(profile):

@@ -9,9 +9,10 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from erlib.config import EvalSpec
 from erlib.training import executors
-from erlib.training.evaluations import KINDS, span_overlap
+from erlib.training.evaluations import KINDS
 from erlib.training.executors import evaluate, per_text
 from erlib.training.identity import eval_hash, run_hash
+from erlib.training.kinds.predictions import span_overlap
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ def test_a_run_learns_and_leaves_everything_a_reader_needs(spec, tmp_path):
     history = pd.read_csv(path / "history.csv")
     assert history["epoch"].tolist() == [1, 2, 3]
     assert history["train_loss"].iloc[-1] < 0.9 * history["train_loss"].iloc[0]
+    assert table["lowest_train_task_min"].item() == history["train_task_min"].min()
     parts = history["train_task"] + 0.5 * history["train_explanation"]
     assert history["train_loss"].tolist() == pytest.approx(parts.tolist())
     provenance = json.loads((path / "provenance.json").read_text())
@@ -72,13 +73,13 @@ from erlib.training import executors
 
 train = executors.train
 
-def dying(spec, folder, device, on_step):
+def dying(spec, folder, device, on_step, *others):
     steps = []
     def count(loss, n):
         steps.append(n)
         if sum(steps) == 9:
             os.kill(os.getpid(), signal.SIGKILL)
-    return train(spec, folder, device, count)
+    return train(spec, folder, device, count, *others)
 
 executors.train = dying
 executors.run([run_spec_from_dict(json.loads(sys.argv[1]))], store=sys.argv[2])

@@ -40,3 +40,13 @@ def test_the_plan_counts_steps_hours_and_disk_without_loading_data(spec):
     assert row["steps"] == 15 * 25 * 217  # 6,920 sentences in batches of 32
     assert row["hours"] == pytest.approx(15 * 25 * 217 * 0.36 / 3600)
     assert row["gigabytes"] == 7.5
+
+
+def test_a_stage_whose_items_are_known_is_planned_item_by_item(spec):
+    runs = [
+        replace(spec, data=DataSpec("sst", "hub", 64, rows), optimiser=OptimiserSpec(epochs=2))
+        for rows in (32, 320)
+    ]
+    stage = Stage("train", lambda results: runs, 2, runs)
+    row = plan([stage], seconds_per_step=1, megabytes_per_run=1).iloc[0]
+    assert row["steps"] == 2 * (1 + 10)

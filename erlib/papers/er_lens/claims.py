@@ -6,100 +6,350 @@ What a claim says, what the paper measured and by which rule it is decided are d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
+from scipy.stats import spearmanr
 
-from erlib.metrics.task import f1_difference, f1_macro
-from erlib.papers.er_lens.systems import ANNOTATED, TestSet, annotated, system_of, test_sets
-from erlib.parameters import Settings
-from erlib.training.executors import per_text
-from erlib.training.stages import Results
+from erlib.metrics.agreement import kendall
+from erlib.metrics.faithfulness import area
+from erlib.metrics.verdicts import Decision
+from erlib.papers.er_lens.figures import PREDICTORS, enough_seeds, predicted
+from erlib.papers.er_lens.pairs import (
+    Measured,
+    auc_differences,
+    common_places,
+    f1_differences,
+    layer_differences,
+)
+from erlib.papers.er_lens.sets import YELP_50, outside
+from erlib.papers.er_lens.stages import RANDOM
+from erlib.papers.er_lens.study import ERASURE, Study
+from erlib.papers.er_lens.systems import (
+    CLASSIFIERS,
+    DECOMPOSITIONS,
+    GLOBAL,
+    GUIDES,
+    TECHNIQUES,
+    system_named,
+    system_of,
+)
+from erlib.reports.claims import decide
 
-Measured = dict[str, dict[str, Any]]
+CORE_CLAIMS = ("ER-C4", "ER-C5", "ER-C6", "ER-C12", "ER-C17")  # the paper's central findings
+Parts = Mapping[str, Measured | None]
 
 
-def measure_claims(settings: Settings, results: Results) -> dict[str, Measured]:
-    """Claim id → part → what its rule takes, for the claims that this grid can speak to."""
-    pairs = _Pairs(settings, results)
-    outside = [t for t in test_sets(settings) if not t.in_domain and t.paper != "Yelp-50"]
-    marked = [t for t in annotated(settings) if t.paper in ANNOTATED]
-    spread = [t for t in outside if t.paper in ("Movies", "Yelp")]
-    measured: dict[str, Measured] = {
+def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
+    """Claim id → part → what its rule takes, for the claims that this study can speak to."""
+    long, short = study.set_for("Movies"), study.set_for(YELP_50)
+    away = outside(study.settings)
+    named = {str(t.paper): t for t in away if t.paper}
+    spread = {name: named[name] for name in ("Movies", "Yelp") if name in named}
+    in_test = next(t for t in study.sets if t.paper == "SST-Test")
+    measured: dict[str, Parts] = {
         "ER-C1": {
-            "pooled": pairs.f1_differences(outside),
-            **{str(t.paper): pairs.f1_differences([t]) for t in outside if t.paper},
+            "pooled": f1_differences(study, "ER+Att", away),
+            **{name: f1_differences(study, "ER+Att", [t]) for name, t in named.items()},
+        },
+        "ER-C2": {
+            f"ER+Att over {other}": f1_differences(study, "ER+Att", away, over=other)
+            for other in ("ER+AttR", "ER+IxG")
         },
         "ER-C3": {
-            **{str(t.paper): pairs.f1_values(t) for t in spread},
-            **{f"lower quartile {t.paper}": pairs.f1_values(t) for t in spread},
+            part + name: _f1_values(study, t)
+            for name, t in spread.items()
+            for part in ("", "lower quartile ")
         },
-        "ER-C4": {str(t.paper): pairs.auc_differences(t) for t in marked},
+        **plausibility_claims(study, "auc"),
+        "ER-C7": {
+            "top layer": _layer(study, "ER+Att", -1),
+            **_lower_layers(study, "ER+Att", "lower layer"),
+        },
+        "ER-C8": {
+            f"{technique} {test.name}": _tau_differences(study, test, technique)
+            for technique in TECHNIQUES
+            if technique != "ATT"
+            for test in study.annotated
+        },
+        "ER-C9": {
+            g: _loss_differences(study, system_named("explanation", g), system_named("joint", g))
+            for g in GUIDES
+        },
+        "ER-C10": _sweep_parts(study),
+        "ER-C11": {
+            **{f"bound {g}": _above_bound(study, g) for g in GUIDES},
+            **{
+                f"AUC {g}": auc_differences(
+                    study,
+                    system_named("constrained", g),
+                    study.annotated[0],
+                    g,
+                    over=system_named("joint", g),
+                )
+                for g in GUIDES
+            },
+        },
+        "ER-C15": {
+            f"{guide} {name}": auc_differences(
+                study, system_named("constrained", guide), test, guide
+            )
+            for guide in GLOBAL
+            for name, test in (("Movies", long), (YELP_50, short))
+        },
+        "ER-C16": {
+            name: part
+            for system in ("ER-C+AttR", "ER-C+IxG", "ER-C+Att", "ER+Att")
+            for name, part in _lower_layers(study, system, f"{system} lower layer").items()
+        },
+        "ER-C17": {
+            f"{system} {name}": f1_differences(study, system, [test])
+            for system in ("ER-C+AttR", "ER-C+IxG")
+            for name, test in (("SST-Test", in_test), *named.items())
+        },
+        "ER-C18": {"usable seeds": _usable_seeds(study, "ER-C+IxG")},
+        "ER-C19": {
+            f"{predictor} {test.name}": _correlation(study, predictor, study.annotated[0], test)
+            for predictor in PREDICTORS
+            for test in (in_test, *away)
+        },
+        "ER-C20": {
+            name: None if test is None else _correlation(study, "AUC-IXG", test, test)
+            for name, test in (("Movies", long), (YELP_50, short))
+        },
+        "ER-C21": _erasure_parts(study),
+        "ER-C22": _same_conclusions(study),
+        "ER-C23": {
+            system: f1_differences(study, system, [short] if short else [])
+            for system in CLASSIFIERS[1:]
+        },
+        "ER-C24": {system: _pair_changes(study, system) for system in CLASSIFIERS[1:]},
     }
-    return {claim: parts for claim, parts in measured.items() if parts}
+    kept = {
+        claim: {name: part for name, part in parts.items() if part is not None}
+        for claim, parts in measured.items()
+    }
+    return {claim: parts for claim, parts in sorted(kept.items(), key=_number) if parts}
 
 
-class _Pairs:
-    """Baseline and ER+Att, paired by seed, on the same texts."""
+def _number(item: tuple[str, Any]) -> int:
+    return int(item[0].removeprefix("ER-C"))
 
-    systems = ("Baseline", "ER+Att")
 
-    def __init__(self, settings: Settings, results: Results) -> None:
-        self.store = settings.store
-        self.specs = {
-            (system_of(s.run), s.run.seed, s.data.corpus, s.split, s.kind): s
-            for s in results["measurements"]["spec"]
-        }
-        seeds = [{key[1] for key in self.specs if key[0] == system} for system in self.systems]
-        self.seeds = sorted(set.intersection(*seeds))
+def plausibility_claims(study: Study, measure: str) -> dict[str, Parts]:
+    """The claims that Table 3 (and 4) decide, by AUC or by another measure of Table 9."""
+    home = study.annotated[0]
 
-    def tables(self, seed: int, test: TestSet, kind: str) -> list[pd.DataFrame]:
-        """The per-text results of both systems."""
-        keys = [(system, seed, test.corpus, test.split, kind) for system in self.systems]
-        return [per_text(self.specs[key], store=self.store) for key in keys]
+    def on(system: str, technique: str, where: str = "SST-Dev") -> Measured | None:
+        test = home if where == "SST-Dev" else study.set_for(where)
+        return auc_differences(study, system, test, technique, measure=measure)
 
-    def f1_differences(self, sets: list[TestSet]) -> dict[str, Any]:
-        """ER+Att minus Baseline in F1 points, the mean over `sets`."""
-        rows = [
-            np.concatenate([self._answers(seed, t, i) for i, t in enumerate(sets)])
-            for seed in self.seeds
+    return {
+        "ER-C4": {where: on("ER+Att", "ATT", where) for where in ("SST-Dev", "Movies", YELP_50)},
+        "ER-C5": {"ATTR": on("ER+AttR", "ATTR"), "IXG": on("ER+IxG", "IXG")},
+        "ER-C6": {x: on("ER+Att", x) for x in TECHNIQUES if x != "ATT"},
+        "ER-C12": {x: on("ER-C+AttR", x) for x in TECHNIQUES if x != "ATTR"},
+        "ER-C13": {x: on("ER-C+IxG", x) for x in TECHNIQUES if x != "IXG"},
+        "ER-C14": {x: on("ER-C+Att", x) for x in ("DX", "DX-C", "ATTR", "IXG")},
+    }
+
+
+def _f1_values(study: Study, test: Any) -> Measured | None:
+    places = common_places(study, "Baseline", "ER+Att")
+    if len(places) < 2:
+        return None
+    baseline, treated = (
+        np.array([study.f1(system, p, test) for p in places]) for system in ("Baseline", "ER+Att")
+    )
+    return {"baseline": baseline, "treated": treated}
+
+
+def _layers(study: Study, system: str) -> int:
+    home, place = study.annotated[0], study.places(system)[0]
+    return len(study.plausibility(system, place, home, "ATT")["layer_auc"].iloc[0])
+
+
+def _layer(study: Study, system: str, layer: int) -> Measured | None:
+    if not study.places(system):
+        return None
+    number = layer % _layers(study, system)
+    return layer_differences(study, system, study.annotated[0], "ATT", number)
+
+
+def _lower_layers(study: Study, system: str, name: str) -> dict[str, Measured | None]:
+    if not study.places(system):
+        return {}
+    return {f"{name} {i}": _layer(study, system, i) for i in range(_layers(study, system) - 1)}
+
+
+def _tau_differences(study: Study, test: Any, technique: str) -> Measured | None:
+    """τ between a Baseline and ER+Att minus τ between two Baselines, per seed of ER+Att."""
+    places = [
+        p
+        for p in common_places(study, "Baseline", "ER+Att")
+        if all(study.has(s, p, test, technique) for s in ("Baseline", "ER+Att"))
+    ]
+    if len(places) < 2:
+        return None
+    rows = []
+    for place, other in zip(places, [*places[1:], places[0]], strict=True):
+        reference = study.attributions("Baseline", other, test, technique)
+        taus = [
+            kendall(reference, study.attributions(system, place, test, technique))
+            for system in ("Baseline", "ER+Att")
         ]
-        return {
-            "differences": [_mean_f1_difference(r) for r in rows],
-            "per_text": rows,
-            "statistic": _mean_f1_difference,
-        }
+        rows.append(taus[1] - taus[0])
+    return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
 
-    def _answers(self, seed: int, test: TestSet, index: int) -> NDArray[np.float64]:
-        """[text, (gold, Baseline's, ER+Att's, index of the set)]"""
-        a, b = self.tables(seed, test, "predictions")
-        columns = [a["label"], a["predicted"], b["predicted"], np.full(len(a), index)]
-        return np.stack(columns, axis=1).astype(float)
 
-    def f1_values(self, test: TestSet) -> dict[str, Any]:
-        """F1 of each seed: `baseline` and `treated`."""
-        values = np.array(
-            [
-                [
-                    100 * f1_macro(t["label"], t["predicted"])
-                    for t in self.tables(seed, test, "predictions")
-                ]
-                for seed in self.seeds
+def _losses(study: Study, system: str) -> dict[int, float]:
+    runs = study.runs[study.runs["system"] == system]
+    return dict(zip(runs["place"], runs["dev_explanation"], strict=True))
+
+
+def _loss_differences(study: Study, system: str, over: str) -> Measured | None:
+    a, b = _losses(study, over), _losses(study, system)
+    both = sorted(set(a) & set(b))
+    return {"differences": [b[p] - a[p] for p in both]} if both else None
+
+
+def _above_bound(study: Study, guide: str) -> Measured | None:
+    losses = _losses(study, system_named("constrained", guide))
+    limit = 1.1 * study.bounds(guide).dev
+    return {"differences": [loss - limit for loss in losses.values()]} if losses else None
+
+
+def _sweep_parts(study: Study) -> dict[str, Measured | None]:
+    """ρ of λ with both losses for each guide, and how much more the last λ costs than under Att."""
+    parts: dict[str, Measured | None] = {}
+    by_guide = {g: study.sweep[study.sweep["guide"] == g] for g in GUIDES}
+    for guide, runs in by_guide.items():
+        for name, column in (("explanation loss", "explanation"), ("cross-entropy", "task")):
+            rhos = [
+                float(spearmanr(r["weight"], r[column]).statistic)
+                for _, r in runs.groupby("seed")
+                if r["weight"].nunique() > 2
             ]
-        )
-        return {"baseline": values[:, 0], "treated": values[:, 1]}
+            parts[f"{name} {guide}"] = {"differences": rhos} if rhos else None
+    last = study.sweep["weight"].max()
+    cost = {
+        g: r[r["weight"] == last].set_index("seed")["task"].sort_index()
+        for g, r in by_guide.items()
+    }
+    for guide in GLOBAL:
+        parts[f"steeper than Att {guide}"] = {"differences": (cost[guide] - cost["ATT"]).to_list()}
+    return parts
 
-    def auc_differences(self, test: TestSet) -> dict[str, Any]:
-        """ER+Att minus Baseline in AUC points, per text (NaN where undefined)."""
-        rows = []
-        for seed in self.seeds:
-            a, b = self.tables(seed, test, "plausibility")
-            rows.append(100 * (b["auc"] - a["auc"]).to_numpy())
-        return {"differences": [np.nanmean(r) for r in rows], "per_text": rows}
+
+def _usable_seeds(study: Study, system: str) -> Measured:
+    runs = study.results["constrained"]
+    tried = runs[[system_of(s) == system for s in runs["spec"]]]
+    return {"successes": int((tried["status"] == "done").sum()), "trials": len(tried)}
 
 
-def _mean_f1_difference(rows: NDArray[np.float64]) -> float:
-    """Mean over sets of the F1 difference, from rows [text, (gold, a, b, set)]."""
-    return float(np.mean([f1_difference(rows[rows[:, 3] == s, :3]) for s in np.unique(rows[:, 3])]))
+def _correlation(study: Study, predictor: str, where: Any, test: Any) -> Measured | None:
+    data = enough_seeds(predicted(study, predictor, where, test))
+    if len(data) < 2:
+        return None
+    return {
+        "x": data["x"].to_numpy(),
+        "y": data["y"].to_numpy(),
+        "system": list(data["system"]),
+        "seeds": list(data["place"]),
+    }
+
+
+def _erasure_parts(study: Study) -> dict[str, Measured | None]:
+    """Of the Baselines: do both curves rise, and is a decomposition's area the larger one?"""
+    parts: dict[str, Measured | None] = {}
+    places = study.places("Baseline")
+    for column, name in ERASURE.items():
+        tables = {(x, p): study.erasure(p, x) for x in (*TECHNIQUES, RANDOM) for p in places}
+        for technique in TECHNIQUES:
+            rises = [_rise(tables[technique, p], column) for p in places]
+            parts[f"{name} rises, {technique}"] = _mean_of(rises)
+        for best in DECOMPOSITIONS:
+            for other in (*GUIDES, RANDOM):
+                gains = [
+                    (area(tables[best, p], column).to_numpy())
+                    - area(tables[other, p], column).to_numpy()
+                    for p in places
+                ]
+                parts[f"{name} of {best} over {other}"] = _mean_of(gains)
+    return parts
+
+
+def _rise(table: Any, column: str) -> np.ndarray:
+    wide = table.pivot(index="id", columns="bin", values=column)
+    return (wide[wide.columns.max()] - wide[wide.columns.min()]).to_numpy()
+
+
+def _mean_of(rows: list[np.ndarray]) -> Measured | None:
+    if not rows:
+        return None
+    return {"differences": [float(r.mean()) for r in rows], "per_text": rows}
+
+
+def _same_conclusions(study: Study) -> dict[str, Measured | None]:
+    """Each plausibility claim decided once more by another measure: is the verdict that of AUC?"""
+    by_auc = plausibility_claims(study, "auc")
+    parts: dict[str, Measured | None] = {}
+    for name, measure in (("average precision", "average_precision"), ("recall@k", "recall_at_k")):
+        for claim, again in plausibility_claims(study, measure).items():
+            first = _decided(claim, by_auc[claim])
+            second = _decided(claim, again)
+            if first is not None and second is not None:
+                parts[f"{name} {claim}"] = {"decision": _agreeing(first, second)}
+    return parts
+
+
+def _decided(claim: str, parts: Parts) -> Decision | None:
+    measured = {name: part for name, part in parts.items() if part is not None}
+    return decide("er_lens", claim, measured) if measured else None
+
+
+def _agreeing(first: Decision, second: Decision) -> Decision:
+    said = f"by AUC {first.verdict}, by this measure {second.verdict}"
+    if "inconclusive" in (first.verdict, second.verdict):
+        return replace(second, verdict="inconclusive", reason=said)
+    alike = first.verdict.split()[0] == second.verdict.split()[0]
+    return replace(second, verdict="holds" if alike else "fails", reason=said)
+
+
+def _pair_changes(study: Study, system: str) -> Measured | None:
+    """How far a system's agreement between techniques is from its Baseline's, beyond how far two
+    Baselines are from each other: mean over pairs of techniques, per seed."""
+    test = study.annotated[0]
+    places = [
+        p
+        for p in common_places(study, "Baseline", system)
+        if all(study.has(s, p, test, "DX") for s in ("Baseline", system))
+    ]
+    baselines = [p for p in study.places("Baseline") if study.has("Baseline", p, test, "DX")]
+    if not places or len(baselines) < 2:
+        return None
+    changes = []
+    for place in places:
+        other = baselines[(baselines.index(place) + 1) % len(baselines)]
+        reference = _pair_taus(study, "Baseline", place)
+        moved = np.abs(_pair_taus(study, system, place) - reference).mean()
+        apart = np.abs(_pair_taus(study, "Baseline", other) - reference).mean()
+        changes.append(float(moved - apart))
+    return {"differences": changes}
+
+
+def _pair_taus(study: Study, system: str, place: int) -> np.ndarray:
+    """Mean τ of every pair of techniques of one run, on the texts that all techniques have."""
+    test = study.annotated[0]
+    scores = {x: study.attributions(system, place, test, x) for x in TECHNIQUES}
+    texts = min(len(s) for s in scores.values())
+    names = list(TECHNIQUES)
+    return np.array(
+        [
+            np.nanmean(kendall(scores[a][:texts], scores[b][:texts]))
+            for i, a in enumerate(names)
+            for b in names[i + 1 :]
+        ]
+    )

@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 from erlib.attributions import attribute
-from erlib.config import DataSpec
-from erlib.models import load_classifier
-from erlib.papers.er_lens.systems import annotated, run_spec
-from erlib.parameters import Settings
-from erlib.reports import heatmap
+from erlib.papers.er_lens.sets import data_of, rows_used
+from erlib.papers.er_lens.study import Study
+from erlib.papers.er_lens.systems import TECHNIQUES
+from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
-from erlib.training.executors import default_device, open_store
-from erlib.training.identity import rows_of, run_hash
+from erlib.training.identity import rows_of
 
-MAX_WORDS = 50  # of a quoted text
+SYSTEMS_SHOWN = ("Baseline", "ER+Att", "ER-C+AttR")
+WORDS = (6, 18)  # of a quoted text, so that three stand side by side
 
 
-def examples(settings: Settings, count: int) -> Html:
-    """Attention of the first seed's models on the first held-out texts that have a rationale."""
-    home = next(t for t in annotated(settings) if t.in_domain)
-    data = DataSpec(home.corpus, settings.source, settings.grid["max_length"])
-    rows = rows_of(data, home.split, settings.grid.get("dev_rows"))
+def examples(study: Study, count: int) -> Html:
+    """Six techniques of three systems, first seed, on the first dev texts with a rationale."""
+    settings, home = study.settings, study.annotated[0]
+    rows = rows_of(data_of(settings, home), home.split, rows_used(settings, home))
     fit = [
         i
         for i, row in enumerate(rows)
-        if any(row["rationale"]) and 8 <= len(row["words"]) <= MAX_WORDS
+        if any(row["rationale"]) and WORDS[0] <= len(row["words"]) <= WORDS[1]
     ]
     chosen = rows.select(fit[:count])
-    names, shown = chosen.features["label"].names, {}
-    for system in settings.grid["systems"]:
-        sealed = open_store(settings.store).get(
-            "runs", run_hash(run_spec(settings, system, settings.seeds[0]))
+    names = chosen.features["label"].names
+    place, shown = settings.seeds[0], {}
+    for system in SYSTEMS_SHOWN:
+        if place not in study.places(system):
+            continue
+        classifier = study.classifier(system, place)
+        shown[system] = {
+            technique: attribute(classifier, chosen, method, variant="er_lens", target="gold")
+            for technique, method in TECHNIQUES.items()
+        }
+    return Html("").join(
+        heatmap_grid(
+            {x: [shown[system][x][i] for system in shown] for x in TECHNIQUES},
+            columns=list(shown),
+            title=f"{i + 1}. gold: {names[row['label']]}",
+            rationale=row["rationale"],
+            legend=i == 0,
         )
-        if sealed is not None and sealed.status == "done":
-            classifier = load_classifier(str(sealed.path)).to(settings.device or default_device())
-            shown[system] = attribute(classifier, chosen, "attention")
-    lines = [(system, i) for i in range(len(chosen)) for system in shown]
-    return heatmap(
-        [shown[system][i] for system, i in lines],
-        titles=[f"{system} (gold: {names[chosen[i]['label']]})" for system, i in lines],
-        rationales=[chosen[i]["rationale"] for _, i in lines],
+        for i, row in enumerate(chosen)
     )

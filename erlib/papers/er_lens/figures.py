@@ -1,80 +1,386 @@
-"""What do the paper's figures show?"""
+"""What do the paper's figures show?
+
+Each function returns the figure and the numbers behind it.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from erlib.papers.er_lens.systems import TECHNIQUES, annotated, system_of, test_sets
-from erlib.papers.er_lens.tables import scores
-from erlib.parameters import Settings
-from erlib.reports.style import SIZED, figure_style, new_figure, palette
-from erlib.training.executors import per_text
-from erlib.training.stages import Results
+from erlib.metrics.verdicts import MIN_SEEDS, decide_corr
+from erlib.papers.er_lens import kendall
+from erlib.papers.er_lens.sets import YELP_50, TestSet
+from erlib.papers.er_lens.stages import RANDOM
+from erlib.papers.er_lens.study import Study
+from erlib.papers.er_lens.systems import CLASSIFIERS, SYSTEMS, TECHNIQUES, system_named
+from erlib.reports.style import BLACK, GREY, SIZED, figure_style, new_figure, palette
+
+CONSTRAINED = ["Baseline", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
+LAYERED = ("ATT", "ATTR", "ALTI", "DX")
+Drawn = tuple[Figure, pd.DataFrame]
 
 
-def figure_2(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame]:
-    """F1 of every seed, by system and set: boxes over the seeds, a dot for each."""
-    data = scores(settings, results, "predictions", "f1_macro")
-    sets = [t.name for t in test_sets(settings)]
-    columns = min(3, len(sets))
-    figure, axes = new_figure(-(-len(sets) // columns), columns)
+def figure_2(study: Study) -> Drawn:
+    """F1 of every seed, by system and set; ER-C+IxG, whose spread hides the others, is apart."""
+    return _f1_boxes(study, [s for s in CLASSIFIERS if s != "ER-C+IxG"])
+
+
+def figure_11(study: Study) -> Drawn:
+    """Figure 2 with ER-C+IxG."""
+    return _f1_boxes(study, CLASSIFIERS)
+
+
+def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
+    scores = study.f1_scores
+    scores = scores[scores["system"].isin(systems)]
+    data = scores.assign(set=[t.name for t in scores["set"]])
+    sets = [t for t in study.sets if t.paper != YELP_50]
+    columns = 3
+    colours = palette(systems)
+    figure, axes = new_figure(-(-len(sets) // columns), columns, width=9.6, height=5.6)
     with figure_style():
         flat = [axis for row in axes for axis in row]
-        for axis, name in zip(flat, sets, strict=False):
-            panel = data[data["column"] == name]
-            options = {
-                "data": panel,
-                "x": "row",
-                "y": "value",
-                "hue": "row",
-                "palette": palette(panel["row"]),
-                "ax": axis,
-                "legend": False,
-            }
-            sns.boxplot(**options, width=0.5, fliersize=0, boxprops={"alpha": 0.35})
-            sns.stripplot(**options, size=6, jitter=0.08)
-            axis.set(title=name, xlabel="", ylabel="F1-macro (%)")
+        for i, (axis, test) in enumerate(zip(flat, sets, strict=False)):
+            panel = data[data["set"] == test.name]
+            boxes = axis.boxplot(
+                [panel.loc[panel["system"] == system, "value"] for system in systems],
+                orientation="horizontal",
+                positions=range(len(systems)),
+                widths=0.6,
+                showfliers=False,
+                manage_ticks=False,
+                patch_artist=True,
+                medianprops={"color": "0.25"},
+            )
+            for box, system in zip(boxes["boxes"], systems, strict=True):
+                box.set(facecolor=colours[system], alpha=0.35)
+            sns.stripplot(
+                data=panel,
+                x="value",
+                y="system",
+                hue="system",
+                order=systems,
+                palette=colours,
+                ax=axis,
+                legend=False,
+                size=5,
+                jitter=0.1,
+            )
+            axis.set(title=_titled(test), xlabel="F1-macro (%)", ylabel="")
+            if i % columns:
+                axis.set_yticklabels([])
         for axis in flat[len(sets) :]:
+            axis.set_axis_off()
+    return figure, data.drop(columns="place").assign(seed=data["place"])
+
+
+def _titled(test: TestSet) -> str:
+    return test.name if test.paper in (None, test.name) else f"{test.name}\n(for {test.paper})"
+
+
+def figure_3(study: Study) -> Drawn:
+    """Kendall's τ of a technique between systems on the short reviews from another domain."""
+    test = study.set_for(YELP_50) or study.annotated[-1]
+    return _histograms(study, test, ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"])
+
+
+def figure_9(study: Study, plausibility: str) -> Drawn | None:
+    """As Figure 3 for all systems, on one of the annotated sets; None where it is missing."""
+    test = study.set_for(plausibility)
+    return None if test is None else _histograms(study, test, CLASSIFIERS[1:])
+
+
+def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
+    data = kendall.histogram_table(study, test)
+    data = data[data["system"].isin(systems)]
+    techniques = [x for x in TECHNIQUES if x in set(data["technique"])]
+    figure, axes = new_figure(
+        len(systems), len(techniques), width=10.5, height=1.15 * len(systems) + 0.9
+    )
+    colours = {"BS-BS": GREY, "BS-ER": "#D55E00"}
+    bins = np.linspace(-1, 1, 41).tolist()
+    with figure_style():
+        for row, system in enumerate(systems):
+            for column, technique in enumerate(techniques):
+                axis = axes[row][column]
+                cell = data[(data["system"] == system) & (data["technique"] == technique)]
+                said = []
+                for pair, colour in colours.items():
+                    taus = cell.loc[cell["pair"] == pair, "tau"].dropna()
+                    if len(taus):
+                        share = np.full(len(taus), 1 / len(taus))
+                        axis.hist(taus, bins, weights=share, color=colour, alpha=0.55, label=pair)
+                        axis.axvline(taus.mean(), color=colour, linewidth=1.4)
+                        said.append(f"{taus.mean():.2f}")
+                axis.set_title(
+                    (f"{technique}\n" if row == 0 else "") + " | ".join(said), fontsize=8.5
+                )
+                axis.set(xlim=(-0.6, 1), yticks=[])
+                axis.grid(False)
+                if row < len(systems) - 1:
+                    axis.set_xticklabels([])
+                else:
+                    axis.set_xlabel("Kendall's τ", fontsize=9)
+                if column == 0:
+                    axis.set_ylabel(system, rotation=0, ha="right", va="center")
+                if "BS-ER" not in set(cell["pair"]):
+                    axis.text(0.5, 0.5, "not\nmeasured", transform=axis.transAxes,
+                              ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, [_PAIRS[x] for x in labels], loc="outside lower center", ncols=2)
+    return figure, data
+
+
+_PAIRS = {"BS-BS": "two Baselines", "BS-ER": "Baseline and the system"}
+
+
+def figure_4(study: Study) -> Drawn:
+    """Plausibility by layer of attention and DecompX on in-domain dev texts."""
+    systems = ["Baseline", "ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
+    data = study.layer_scores(study.annotated[0])
+    data = data[data["system"].isin(systems) & data["technique"].isin(["ATT", "DX"])]
+    return _layer_maps(data, ["ATT", "DX"], systems)
+
+
+def figure_13(study: Study, plausibility: str) -> Drawn | None:
+    """Plausibility by layer of every technique that has layers, for all systems, on one set."""
+    test = study.set_for(plausibility)
+    if test is None:
+        return None
+    data = study.layer_scores(test)
+    return _layer_maps(data, [x for x in LAYERED if x in set(data["technique"])], list(SYSTEMS))
+
+
+def _layer_maps(data: pd.DataFrame, techniques: list[str], systems: list[str]) -> Drawn:
+    columns = 2
+    rows = -(-len(techniques) // columns)
+    figure, axes = new_figure(
+        rows, columns, width=10.5, height=rows * (0.33 * len(systems) + 1.0) + 0.3
+    )
+    flat = [axis for row in axes for axis in row]
+    with figure_style():
+        for i, (axis, technique) in enumerate(zip(flat, techniques, strict=False)):
+            cells = data[data["technique"] == technique]
+            means = cells.pivot_table(index="system", columns="layer", values="value")
+            means = means.reindex([s for s in systems if s in means.index])
+            sns.heatmap(
+                means,
+                ax=axis,
+                annot=True,
+                fmt=".0f",
+                annot_kws={"fontsize": 8.5},
+                cmap=SIZED,
+                vmin=20,
+                vmax=100,
+                cbar=i % columns == columns - 1,
+                cbar_kws={"label": "AUC x 100"},
+            )
+            axis.set(xlabel="layer", ylabel="", title=technique)
+            axis.tick_params(axis="y", rotation=0)
+        for axis in flat[len(techniques) :]:
             axis.set_axis_off()
     return figure, data
 
 
-def figure_4(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame]:
-    """Plausibility of each layer's attention on in-domain dev texts, mean over texts and seeds."""
-    home = next(t for t in annotated(settings) if t.in_domain)
-    table = results["measurements"].query(
-        "kind == 'plausibility' and corpus == @home.corpus and split == @home.split"
-        f" and method == '{TECHNIQUES['ATT']}'"
-    )
-    rows = []
-    for spec in table["spec"]:
-        layers = np.stack(per_text(spec, store=settings.store)["layer_auc"].to_numpy())
-        for layer, value in enumerate(np.nanmean(layers, axis=0)):
-            rows.append(
-                {
-                    "system": system_of(spec.run),
-                    "seed": spec.run.seed,
-                    "layer": layer,
-                    "auc": 100 * value,
-                }
-            )
-    data = pd.DataFrame(rows)
-    means = data.pivot_table(index="system", columns="layer", values="auc", sort=False)
-    figure, [[axis]] = new_figure(height=0.6 * len(means) + 1.6)
+def figure_5(study: Study) -> Drawn:
+    """Cross-entropy against explanation loss on dev as λ rises, for ER+Att and ER+AttR."""
+    return _sweep(study, ["ATT", "ATTR"])
+
+
+def figure_12(study: Study) -> Drawn:
+    """Figure 5 for ER+IxG."""
+    return _sweep(study, ["IXG"])
+
+
+def _sweep(study: Study, guides: list[str]) -> Drawn:
+    data = study.sweep[study.sweep["guide"].isin(guides)]
+    figure, axes = new_figure(1, len(guides), width=4.4 * len(guides), height=3.6)
     with figure_style():
-        sns.heatmap(
-            means,
-            ax=axis,
-            annot=True,
-            fmt=".1f",
-            cmap=SIZED,
-            vmin=0,
-            vmax=100,
-            cbar_kws={"label": "AUC x 100"},
-        )
-        axis.set(xlabel="layer", ylabel="", title=f"attention of the [CLS] row, {home.name}")
-        axis.tick_params(axis="y", rotation=0)
+        for axis, guide in zip(axes[0], guides, strict=True):
+            system = system_named("joint", guide)
+            runs = data[data["guide"] == guide]
+            means = runs.groupby("weight")[["explanation", "task"]].mean()
+            colour = palette([system])[system]
+            axis.scatter(runs["explanation"], runs["task"], color=colour, alpha=0.5, s=18)
+            axis.plot(means["explanation"], means["task"], marker="o", color=colour)
+            for weight, row in means.iterrows():
+                axis.annotate(
+                    f"λ={weight:g}",
+                    (row["explanation"], row["task"]),
+                    textcoords="offset points",
+                    xytext=(6, 5),
+                    fontsize=8.5,
+                )
+            bounds = study.bounds(guide)
+            for value, style, name in (
+                (bounds.dev, "--", "b_val"),
+                (1.1 * bounds.dev, ":", "1.1 b_val"),
+            ):
+                axis.axvline(value, color=BLACK, linestyle=style, linewidth=1, label=name)
+            axis.margins(x=0.18, y=0.15)
+            axis.set(title=system, xlabel="explanation loss on dev", ylabel="cross-entropy on dev")
+            axis.legend()
     return figure, data
+
+
+def figure_8(study: Study) -> Drawn:
+    """Normalised sufficiency and comprehensiveness against the share of tokens kept."""
+    data = study.erasure_curves.replace({"technique": {RANDOM: "RAND"}})
+    figure, axes = new_figure(1, 2, width=9.2, height=3.8)
+    names = [*TECHNIQUES, "RAND"]
+    with figure_style():
+        for axis, measure in zip(axes[0], ("sufficiency", "comprehensiveness"), strict=True):
+            for name in names:
+                curves = data[data["technique"] == name].groupby("kept")[measure]
+                mean, low, high = curves.mean(), curves.min(), curves.max()
+                colour = palette([name])[name]
+                line = "--" if name == "RAND" else "-"
+                axis.plot(mean.index, mean, line, marker="o", color=colour, label=name)
+                axis.fill_between(mean.index, low, high, color=colour, alpha=0.12)
+            axis.set(
+                xlabel="tokens in the rationale (%)",
+                ylabel=f"normalised {measure}",
+                xticks=sorted(data["kept"].unique()),
+            )
+        axes[0][1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure, data
+
+
+def figure_10(study: Study, plausibility: str) -> Drawn | None:
+    """Mean τ between the techniques of each system, on one of the annotated sets."""
+    test = study.set_for(plausibility)
+    if test is None:
+        return None
+    figure, axes = new_figure(2, 4, width=10.8, height=5.6)
+    flat, rows = [axis for row in axes for axis in row], []
+    names = kendall.measured_techniques(study, test, "Baseline")
+    with figure_style():
+        for axis, system in zip(flat, CLASSIFIERS, strict=False):
+            values = kendall.matrix(study, test, system, names)
+            rows += [
+                {"set": test.name, "system": system, "a": a, "b": b, "tau": values.loc[a, b]}
+                for i, a in enumerate(names)
+                for b in names[i + 1 :]
+            ]
+            sns.heatmap(
+                values,
+                ax=axis,
+                annot=True,
+                fmt=".2f",
+                annot_kws={"fontsize": 7},
+                cmap=SIZED,
+                vmin=-0.2,
+                vmax=1,
+                cbar=False,
+                square=True,
+                mask=np.triu(np.ones(values.shape, dtype=bool), 1),
+            )
+            axis.set_title(system)
+            axis.grid(False)
+            axis.tick_params(axis="y", rotation=0, labelsize=8)
+            axis.tick_params(axis="x", rotation=90, labelsize=8)
+        flat[-1].set_axis_off()
+    return figure, pd.DataFrame(rows)
+
+
+def figure_6(study: Study) -> Drawn:
+    """Does F1 or plausibility predict F1 elsewhere? Baseline and constrained systems."""
+    long, short = study.set_for("Movies"), study.set_for(YELP_50)
+    home = study.annotated[0]
+    panels: list[tuple[str, pd.DataFrame]] = []
+    for test in (long,):
+        if test is not None:
+            panels.append((f"F1 on {home.name}", predicted(study, "F1", home, test)))
+            panels.append((f"AUC of DX-C, {home.name}", predicted(study, "AUC-DX-C", home, test)))
+    for test in (long, short):
+        if test is not None:
+            panels.append((f"AUC of IXG, {test.name}", predicted(study, "AUC-IXG", test, test)))
+    figure, axes = new_figure(1, len(panels), width=3.1 * len(panels), height=3.7)
+    with figure_style():
+        for axis, (label, data) in zip(axes[0], panels, strict=True):
+            shown = data[data["system"].isin(CONSTRAINED)]
+            _scatter(axis, shown, size=28)
+            axis.set(xlabel=label, ylabel=f"F1 on {data['predicted'].iloc[0]}")
+        _system_legend(figure, axes[0][0])
+    return figure, pd.concat([data for _, data in panels], ignore_index=True)
+
+
+PREDICTORS = ("F1", "AUC-ATT", "AUC-ATTR", "AUC-DX-C", "AP-DX-C", "recall@k-DX-C")
+
+
+def figure_14(study: Study) -> Drawn:
+    """Six predictors measured in domain against F1 on every other set, all systems."""
+    home = study.annotated[0]
+    others = [t for t in study.sets if t != home]
+    figure, axes = new_figure(
+        len(PREDICTORS), len(others), width=2.1 * len(others) + 0.8, height=11.5
+    )
+    tables = []
+    with figure_style():
+        for row, predictor in enumerate(PREDICTORS):
+            for column, test in enumerate(others):
+                axis = axes[row][column]
+                data = predicted(study, predictor, home, test)
+                tables.append(data)
+                _scatter(axis, data, size=12)
+                axis.tick_params(labelsize=7.5)
+                axis.set_xlabel(predictor, fontsize=8.5)
+                axis.set_ylabel("F1 (%)" if column == 0 else "", fontsize=8.5)
+                if row == 0:
+                    axis.set_title(f"{_titled(test)}\n{axis.get_title()}", fontsize=8.5)
+        _system_legend(figure, axes[0][0])
+    return figure, pd.concat(tables, ignore_index=True)
+
+
+def predicted(study: Study, predictor: str, where: TestSet, test: TestSet) -> pd.DataFrame:
+    """One row per run: its `x` (a predictor measured on `where`) and `y`, its F1 on `test`."""
+    measures = {"AUC": "auc_x100", "AP": "average_precision", "recall@k": "recall_at_k"}
+    f1 = study.f1_scores
+    y = f1[f1["set"] == test].set_index(["system", "place"])["value"]
+    if predictor == "F1":
+        x = f1[f1["set"] == where].set_index(["system", "place"])["value"]
+    else:
+        measure, technique = predictor.split("-", 1)
+        scores = study.plausibility_scores
+        chosen = (
+            (scores["set"] == where)
+            & (scores["technique"] == technique)
+            & (scores["measure"] == measures[measure])
+        )
+        x = scores[chosen].set_index(["system", "place"])["value"]
+    both = pd.DataFrame({"x": x, "y": y}).dropna().reset_index()
+    both["system"] = pd.Categorical(both["system"], CLASSIFIERS, ordered=True)
+    both = both.sort_values(["system", "place"]).assign(system=lambda d: d["system"].astype(str))
+    return both.assign(predictor=predictor, measured_on=where.name, predicted=test.name)
+
+
+def enough_seeds(data: pd.DataFrame) -> pd.DataFrame:
+    """The rows of systems with three seeds or more; all rows where no system has as many."""
+    counts = data["system"].value_counts()
+    enough = data[data["system"].isin(counts[counts >= MIN_SEEDS].index)]
+    return data if enough.empty else enough
+
+
+def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
+    for system, points in data.groupby("system", sort=False):
+        colour = palette([system])[system]
+        axis.scatter(points["x"], points["y"], s=size, color=colour, label=system)
+    told = enough_seeds(data)
+    if told["system"].value_counts().min() < MIN_SEEDS:
+        axis.set_title("too few seeds for ρ", fontsize=8)
+        return
+    found = decide_corr(
+        told["x"], told["y"], system=list(told["system"]), seeds=list(told["place"])
+    )
+    axis.set_title(
+        f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]", fontsize=8
+    )
+
+
+def _system_legend(figure: Figure, axis: Axes) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))

@@ -1,126 +1,186 @@
-"""What does "Explanation Regularisation through the Lens of Attributions" train and measure?"""
+"""What does "Explanation Regularisation through the Lens of Attributions" train?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec, Term, term
-from erlib.data import corpora
+import pandas as pd
+
+from erlib.config import (
+    CheckpointRule,
+    DataSpec,
+    ModelSpec,
+    OptimiserSpec,
+    RunSpec,
+    Term,
+    term,
+    update,
+)
 from erlib.errors import unknown
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
 
-SYSTEMS: dict[str, tuple[Term, ...]] = {
-    "Baseline": (term("task"),),
-    "ER+Att": (term("task"), term("explanation", 1.0, guide="attention")),
+TECHNIQUES = {
+    "ATT": "attention",
+    "ATTR": "rollout",
+    "IXG": "input_x_gradient",
+    "ALTI": "alti",
+    "DX-C": "decompx_classifier",
+    "DX": "decompx",
 }
-TECHNIQUES = {"ATT": "attention"}
-ANNOTATED = ("SST-Dev", "Movies", "Yelp-50")  # the sets on which the paper measures plausibility
+GUIDES = ("ATT", "ATTR", "IXG")
+GLOBAL = ("ATTR", "IXG")  # guides that look at every layer
+DECOMPOSITIONS = ("ALTI", "DX-C", "DX")  # which the paper could not take of long documents
 
 
 @dataclass(frozen=True)
-class TestSet:
-    """A split that the systems are measured on, and the column of the paper it stands beside."""
+class System:
+    """How a system is trained: its kind of objective, and the technique that guides it."""
 
-    name: str
-    corpus: str
-    split: str
-    paper: str | None
-    in_domain: bool
+    mode: str  # "baseline", "joint", "constrained" or "explanation"
+    guide: str = ""  # the Baseline has none
 
 
-def test_sets(settings: Settings) -> list[TestSet]:
-    """Dev and test of the training corpus, then the test split of every out-of-domain corpus."""
-    home = settings.roles["in_domain"]
-    inside = [
-        TestSet(f"{home} {split}", home, split, f"SST-{split.capitalize()}", True)
-        for split in ("dev", "test")
-    ]
-    outside = [
-        TestSet(role["corpus"], role["corpus"], "test", role.get("paper"), False)
-        for role in settings.roles["out_of_domain"]
-    ]
-    return inside + outside
+SYSTEMS = {
+    "Baseline": System("baseline"),
+    "ER+Att": System("joint", "ATT"),
+    "ER+AttR": System("joint", "ATTR"),
+    "ER+IxG": System("joint", "IXG"),
+    "ER-C+Att": System("constrained", "ATT"),
+    "ER-C+AttR": System("constrained", "ATTR"),
+    "ER-C+IxG": System("constrained", "IXG"),
+    "Lexpl(A)": System("explanation", "ATT"),
+    "Lexpl(R)": System("explanation", "ATTR"),
+    "Lexpl(I)": System("explanation", "IXG"),
+}
+CLASSIFIERS = [name for name, system in SYSTEMS.items() if system.mode != "explanation"]
 
 
-def annotated(settings: Settings) -> list[TestSet]:
-    """The sets whose rationales decide plausibility: in-domain dev, and annotated ones outside."""
-    return [
-        t
-        for t in test_sets(settings)
-        if corpora()[t.corpus].rationale and (t.split == "dev" or not t.in_domain)
-    ]
+class Bounds(NamedTuple):
+    """What a constraint asks of the explanation loss: of batches, and of the dev texts."""
+
+    train: float
+    dev: float
 
 
-def run_spec(settings: Settings, system: str, seed: int) -> RunSpec:
-    """One training run of the grid."""
+def system_named(mode: str, guide: str) -> str:
+    """The system that is trained so."""
+    return next(name for name, s in SYSTEMS.items() if (s.mode, s.guide) == (mode, guide))
+
+
+def seeds_of(settings: Settings, system: str) -> tuple[int, ...]:
+    """A system's seeds: all, or the first few where the profile says so."""
+    return settings.seeds[: settings.grid.get("seeds_of", {}).get(system)]
+
+
+def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None = None) -> RunSpec:
+    """One training run; a constrained one needs `bounds`."""
     if system not in SYSTEMS:
         raise unknown("system", system, SYSTEMS)
-    grid = settings.grid
-    options = {**grid["optimiser"], **grid.get("overrides", {}).get(system, {})}
+    this = SYSTEMS[system]
+    base = _base(settings, system, seed)
+    if system in settings.grid.get("started", ()):
+        base = _started(settings, base, run_spec(settings, "Baseline", seed), system)
+    if this.mode == "constrained":
+        if bounds is None:
+            raise ValueError(f"{system} is trained with bounds; see bounds_of")
+        rule = CheckpointRule(
+            "dev_task",
+            bound=("dev_explanation", 1.1 * bounds.dev),
+            patience=5,
+            patience_unmet=10,
+        )
+        return replace(
+            base,
+            objective=(term("task"), _explanation(this.guide, 0.0)),
+            optimiser=replace(base.optimiser, checkpoint=rule),
+            update=update(
+                "constrained",
+                term="explanation",
+                bound=bounds.train,
+                lr=settings.grid["constraint_lr"][this.guide],
+            ),
+        )
+    if this.mode == "joint":
+        weight = settings.grid["lambda"]
+        return replace(base, objective=(term("task"), _explanation(this.guide, weight)))
+    if this.mode == "explanation":
+        return replace(base, objective=(_explanation(this.guide, 1.0),))
+    return base
+
+
+def sweep_spec(settings: Settings, guide: str, weight: float, seed: int) -> RunSpec:
+    """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
+
+    λ = 0 stays in the objective with weight 0, so that its explanation loss is measured. Where the
+    profile has short runs, this is one, from the seed's Baseline.
+    """
+    baseline = run_spec(settings, "Baseline", seed)
+    base = _started(settings, baseline, baseline) if "short" in settings.grid else baseline
+    return replace(base, objective=(term("task"), _explanation(guide, weight)))
+
+
+def _started(settings: Settings, spec: RunSpec, baseline: RunSpec, system: str = "") -> RunSpec:
+    """A run that begins where the Baseline ended: short, unless the system says how long."""
+    options = {**settings.grid["short"], **settings.grid.get("overrides", {}).get(system, {})}
+    return replace(spec, optimiser=replace(spec.optimiser, **options), start=baseline)
+
+
+def double_embedding(spec: RunSpec) -> RunSpec:
+    """The same run with the embedding block applied to its own output, as in the paper's code."""
+    start = double_embedding(spec.start) if spec.start else None
+    return replace(spec, model=replace(spec.model, quirks=("double_embedding",)), start=start)
+
+
+def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
+    """The paper's rule, from the explanation-only runs of a technique, to two digits.
+
+    1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
+    smallest dev loss.
+    """
+    runs = explanation_only[[_guide_of(s) == guide for s in explanation_only["spec"]]]
+    train, dev = runs["lowest_train_explanation_min"], runs["lowest_dev_explanation"]
+    return Bounds(_two_digits(1.5 * train.mean()), _two_digits(dev.mean()))
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.1e}")
+
+
+def system_of(spec: RunSpec) -> str:
+    """The name of the system that a run belongs to."""
+    guide = _guide_of(spec)
+    if guide is None:
+        return "Baseline"
+    if spec.update.name == "constrained":
+        return system_named("constrained", guide)
+    alone = len(spec.objective) == 1
+    return system_named("explanation" if alone else "joint", guide)
+
+
+def _guide_of(spec: RunSpec) -> str | None:
+    names = {method: short for short, method in TECHNIQUES.items()}
+    methods = [dict(t.options)["guide"] for t in spec.objective if t.name == "explanation"]
+    return names[methods[0]] if methods else None
+
+
+def _explanation(guide: str, weight: float) -> Term:
+    return term("explanation", weight, guide=TECHNIQUES[guide])
+
+
+def _base(settings: Settings, system: str, seed: int) -> RunSpec:
+    options = {**settings.grid["optimiser"], **settings.grid.get("overrides", {}).get(system, {})}
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
     return RunSpec(
         data=DataSpec(
             settings.roles["in_domain"],
             settings.source,
-            grid["max_length"],
-            grid.get("train_rows"),
-            grid.get("dev_rows"),
+            settings.grid["max_length"],
+            settings.grid.get("train_rows"),
+            settings.grid.get("dev_rows"),
         ),
-        model=ModelSpec(grid["model"], head="er"),
-        objective=SYSTEMS[system],
+        model=ModelSpec(settings.grid["model"], head="er"),
         optimiser=OptimiserSpec(**options),
         seed=seed,
     )
-
-
-def system_of(spec: RunSpec) -> str:
-    """The name of the system that a run belongs to."""
-    return next(name for name, objective in SYSTEMS.items() if objective == spec.objective)
-
-
-def eval_specs(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
-    """Predictions on every set, plausibility of every technique on the annotated ones."""
-    grid, specs = settings.grid, []
-    for spec in runs:
-        for test in test_sets(settings):
-            data = DataSpec(test.corpus, settings.source, grid["max_length"])
-            rows = grid.get("dev_rows" if test.split == "dev" else "test_rows")
-            specs.append(EvalSpec(spec, data, test.split, "predictions", rows))
-            if test in annotated(settings):
-                specs += [
-                    EvalSpec(
-                        spec,
-                        data,
-                        test.split,
-                        "plausibility",
-                        rows,
-                        method=method,
-                        variant="er_lens",
-                        target="gold",
-                        protocol="layers",
-                    )
-                    for method in TECHNIQUES.values()
-                ]
-    return specs
-
-
-def grid(settings: Settings) -> list[Stage]:
-    """Train every system with every seed; then measure every run that was not lost."""
-    runs = [
-        run_spec(settings, system, seed)
-        for system in settings.grid["systems"]
-        for seed in settings.seeds
-    ]
-    measured = eval_specs(settings, runs)
-
-    def measure(results: Results) -> list[EvalSpec]:
-        kept = results["runs"].query("status == 'done'")["spec"]
-        return eval_specs(settings, list(kept))
-
-    return [
-        Stage("runs", lambda results: runs, len(runs), runs[0]),
-        Stage("measurements", measure, len(measured), measured[0]),
-    ]

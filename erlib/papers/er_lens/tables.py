@@ -1,7 +1,4 @@
-"""Which numbers stand in the paper's tables?
-
-Every function starts from the results of the grid (`carry_out`) and returns what `artefact` shows.
-"""
+"""Which numbers stand in the paper's tables?"""
 
 from __future__ import annotations
 
@@ -9,88 +6,205 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from erlib.config import DataSpec
 from erlib.data import corpus_report, load_data, truncated_share
+from erlib.metrics.stats import t_interval
+from erlib.metrics.verdicts import MIN_SEEDS
 from erlib.models import load_classifier
+from erlib.papers.er_lens.pairs import auc_differences, f1_differences
+from erlib.papers.er_lens.sets import YELP_50, TestSet, data_of, outside
+from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import (
-    ANNOTATED,
+    CLASSIFIERS,
+    DECOMPOSITIONS,
+    GLOBAL,
+    GUIDES,
+    SYSTEMS,
     TECHNIQUES,
-    TestSet,
-    annotated,
-    system_of,
-    test_sets,
+    run_spec,
+    system_named,
 )
-from erlib.parameters import Settings
 from erlib.reports.paper_numbers import Beside, beside, paper_table
 from erlib.training.identity import rows_of
-from erlib.training.stages import Results
+
+MODES = {"Joint": "joint", "Constrained": "constrained"}
+SCOPES = {"Local": ("ATT",), "Global": GLOBAL}
 
 
-def scores(settings: Settings, results: Results, kind: str, value: str) -> pd.DataFrame:
-    """One row per run and set: row (system), column (set), method, seed, and value x 100."""
-    table = results["measurements"].query("kind == @kind")
-    names = {(t.corpus, t.split): t.name for t in test_sets(settings)}
-    return pd.DataFrame(
+def table_1(study: Study) -> pd.DataFrame:
+    """What each way of guiding does, as a sign: + or − where the interval excludes 0."""
+    home = study.annotated[0]
+    printed = paper_table("er_lens", "table1").set_index(["row", "column"])["printed"]
+    rows = []
+    for mode, kind in MODES.items():
+        for scope, guides in SCOPES.items():
+            systems = {g: system_named(kind, g) for g in guides}
+            effects = {
+                "F1": [f1_differences(study, s, outside(study.settings)) for s in systems.values()],
+                "Guided": [auc_differences(study, s, home, g) for g, s in systems.items()],
+                "Non-Guided": [
+                    auc_differences(study, s, home, x)
+                    for g, s in systems.items()
+                    for x in TECHNIQUES
+                    if x != g
+                ],
+            }
+            row: dict[str, str] = {"": f"{mode}/{scope}"}
+            for name, measured in effects.items():
+                row[_HEADINGS[name]] = _effect([m["differences"] for m in measured if m])
+                row[f"{_HEADINGS[name]}, paper"] = printed[f"{mode}/{scope}", name] or "unclear"
+            rows.append(row)
+    return pd.DataFrame(rows).set_index("")
+
+
+_HEADINGS = {"F1": "OOD F1", "Guided": "AUC, guided", "Non-Guided": "AUC, not guided"}
+
+
+def _effect(measured: list[list[float]]) -> str:
+    """The sign of the mean over techniques, with the mean and its interval over seeds."""
+    if not measured:
+        return "–"
+    seeds = min(len(d) for d in measured)
+    means = np.mean([d[:seeds] for d in measured], axis=0)
+    sign = "?"
+    if seeds >= MIN_SEEDS:
+        sign = "0" if 0.0 in t_interval(means) else ("+" if means.mean() > 0 else "−")
+    return f"{sign}\n{_with_interval(means)}"
+
+
+def _with_interval(values: ArrayLike) -> str:
+    """The mean over seeds and its 95 % t interval; of fewer than three only how many there are."""
+    x = np.asarray(values)
+    found = t_interval(x)
+    spread = f" ({found.low:+.1f} to {found.high:+.1f})" if x.size >= MIN_SEEDS else f", n={x.size}"
+    return f"{x.mean():+.1f}{spread}".replace("-", "−")
+
+
+def effects(study: Study) -> pd.DataFrame:
+    """What each system changes over the Baseline: every technique's AUC in domain, and F1."""
+    home = study.annotated[0]
+    rows = []
+    for system in CLASSIFIERS:
+        if system == "Baseline" or not study.places(system):
+            continue
+        changes = {x: auc_differences(study, system, home, x) for x in TECHNIQUES}
+        for test in study.sets:
+            if test.corpus == home.corpus:
+                changes[f"F1, {test.name}"] = f1_differences(study, system, [test])
+        changes["F1, out of domain"] = f1_differences(study, system, outside(study.settings))
+        found = {n: _with_interval(m["differences"]) if m else "–" for n, m in changes.items()}
+        rows.append({"": system, **found})
+    return pd.DataFrame(rows).set_index("")
+
+
+def table_2(study: Study) -> Beside:
+    """F1-macro of every system on every set."""
+    return _f1(study, "table2", [t for t in study.sets if t.paper != YELP_50])
+
+
+def table_7(study: Study) -> Beside:
+    """F1-macro on the short annotated reviews."""
+    test = study.set_for(YELP_50)
+    return _f1(study, "table7", [] if test is None else [replace(test, paper=YELP_50)])
+
+
+def _f1(study: Study, table: str, sets: list[TestSet]) -> Beside:
+    scores = study.f1_scores
+    wanted = {(t.corpus, t.split): t for t in sets}
+    kept = scores[[(t.corpus, t.split) in wanted for t in scores["set"]]]
+    ours = pd.DataFrame(
         {
-            "row": [system_of(s.run) for s in table["spec"]],
-            "column": [names[key] for key in zip(table["corpus"], table["split"], strict=True)],
-            "method": table["method"].to_numpy(),
-            "seed": table["seed"].to_numpy(),
-            "value": 100 * table[value].to_numpy(),
+            "row": kept["system"],
+            "column": [t.name for t in kept["set"]],
+            "value": kept["value"],
         }
     )
+    names = {t.name: t.paper for t in sets if t.paper}
+    return beside(ours, "er_lens", table, rows=CLASSIFIERS, stands_for=names)
 
 
-def table_2(settings: Settings, results: Results) -> Beside:
-    """F1-macro of every system on every set."""
-    sets = [t for t in test_sets(settings) if t.paper != "Yelp-50"]  # which is Table 7
-    ours = scores(settings, results, "predictions", "f1_macro")
-    ours = ours[ours["column"].isin([t.name for t in sets])]
-    return beside(
-        ours, "er_lens", "table2", rows=settings.grid["systems"], stands_for=_stands_for(sets)
-    )
-
-
-def table_3(settings: Settings, results: Results) -> Beside:
+def table_3(study: Study) -> Beside:
     """In-domain plausibility: AUC of each technique on the dev texts of the training corpus."""
+    return _plausibility(study, "table3", study.annotated[:1], ["auc_x100"])
+
+
+def table_4(study: Study) -> Beside:
+    """Out-of-domain plausibility on the annotated sets, long documents too."""
+    return _plausibility(study, "table4", study.annotated[1:], ["auc_x100"])
+
+
+def table_9(study: Study) -> Beside:
+    """AUC, average precision and recall@k of every technique on every annotated set."""
     return _plausibility(
-        settings, results, "table3", [t for t in annotated(settings) if t.in_domain]
+        study, "table9", study.annotated, ["auc_x100", "average_precision", "recall_at_k"]
     )
 
 
-def table_4(settings: Settings, results: Results) -> Beside:
-    """Out-of-domain plausibility on the annotated sets."""
-    return _plausibility(
-        settings, results, "table4", [t for t in annotated(settings) if not t.in_domain]
+def _plausibility(study: Study, table: str, sets: list[TestSet], measures: list[str]) -> Beside:
+    scores = study.plausibility_scores
+    kept = scores[scores["set"].isin(sets) & scores["measure"].isin(measures)]
+    ours = pd.DataFrame(
+        {
+            "row": kept["system"],
+            "column": [
+                f"{t.name}/{x}" for t, x in zip(kept["set"], kept["technique"], strict=True)
+            ],
+            "metric": kept["measure"],
+            "value": kept["value"],
+            "remark": [
+                _remark(study, *row)
+                for row in zip(kept["set"], kept["technique"], kept["texts"], strict=True)
+            ],
+        }
     )
-
-
-def _plausibility(settings: Settings, results: Results, table: str, sets: list[TestSet]) -> Beside:
-    ours = scores(settings, results, "plausibility", "auc")
-    ours = ours[ours["column"].isin([t.name for t in sets])]
-    short = {method: technique for technique, method in TECHNIQUES.items()}
-    ours["column"] = ours["column"] + "/" + ours["method"].map(short)
+    printed = set(paper_table("er_lens", table)["column"])
     names = {
-        f"{t.name}/{x}": f"{t.paper}/{x}" for t in sets if t.paper in ANNOTATED for x in TECHNIQUES
+        f"{t.name}/{x}": f"{t.plausibility}/{x}"
+        for t in sets
+        for x in TECHNIQUES
+        if f"{t.plausibility}/{x}" in printed
     }
-    return beside(ours, "er_lens", table, rows=settings.grid["systems"], stands_for=names, digits=1)
+    return beside(ours, "er_lens", table, rows=list(SYSTEMS), stands_for=names, digits=1)
 
 
-def _stands_for(sets: list[TestSet]) -> dict[str, str]:
-    return {t.name: t.paper for t in sets if t.paper}
+def _remark(study: Study, test: TestSet, technique: str, texts: int) -> str:
+    """Long documents decomposed: what the paper could not measure, on how many and how long."""
+    if test.plausibility != "Movies" or technique not in DECOMPOSITIONS:
+        return ""
+    return f"new: {texts} texts of ≤ {study.settings.grid['long']['max_length']} tokens"
 
 
-def table_6(settings: Settings) -> pd.DataFrame:
+def table_5(study: Study) -> Beside:
+    """The explanation loss on dev and the AUC of the guided technique, by objective."""
+    home, rows = study.annotated[0], []
+    objectives = {"Lexpl": "explanation", "Joint": "joint", "Constrained": "constrained"}
+    for guide in GUIDES:
+        for label, mode in objectives.items():
+            system = system_named(mode, guide)
+            runs = study.runs[study.runs["system"] == system]
+            for place, loss in zip(runs["place"], runs["dev_explanation"], strict=True):
+                auc = study.plausibility(system, place, home, guide)["auc"]
+                cell = {"row": f"{guide}/{label}", "column": home.name}
+                rows += [
+                    {**cell, "metric": "expl_loss", "value": loss},
+                    {**cell, "metric": "auc_x100", "value": 100 * auc.mean()},
+                ]
+    ours = pd.DataFrame(rows)
+    return beside(ours, "er_lens", "table5", stands_for={home.name: "SST-Dev"}, digits=3)
+
+
+def table_6(study: Study) -> pd.DataFrame:
     """The data as the models see it: sizes used, length in sub-words, what was cut."""
+    settings = study.settings
     classifier = load_classifier(settings.grid["model"])
-    home = test_sets(settings)[0]
-    sets = [replace(home, split="train"), *test_sets(settings)]
+    sets = [replace(study.sets[0], split="train"), *study.sets]
     length, rows = settings.grid["max_length"], []
     for test in sets:
         count = settings.grid.get(f"{test.split}_rows")
-        data = rows_of(DataSpec(test.corpus, settings.source, length), test.split, count)
-        texts = classifier.encode(data, max_length=length)
+        texts = classifier.encode(
+            rows_of(data_of(settings, test), test.split, count), max_length=length
+        )
         lengths = [len(t.input_ids) for t in texts]
         marked = [np.mean(t.rationale) for t in texts if t.rationale is not None]
         rows.append(
@@ -116,3 +230,33 @@ def _printed(test: TestSet, column: str) -> str:
     """The cell of the paper's Table 6 for the corpus that this one is or stands in for."""
     cells = paper_table("er_lens", "table6").set_index(["row", "column"])["printed"]
     return cells.get(("SST" if test.in_domain else test.paper, column)) or "–"
+
+
+def table_8(study: Study) -> pd.DataFrame:
+    """Hyper-parameters of every system, ours and the paper's."""
+    cells = paper_table("er_lens", "table8").set_index(["row", "column"])["printed"]
+    words = {"joint": "Joint", "constrained": "Constrained", "baseline": "Baseline"}
+    guides = {"ATT": " Attention", "ATTR": " Rollout", "IXG": " IxG", "": ""}
+    rows = []
+    for name in CLASSIFIERS:
+        this = SYSTEMS[name]
+        bounds = study.bounds(this.guide) if this.mode == "constrained" else None
+        spec = run_spec(study.settings, name, 0, bounds)
+        ours = {
+            "lr": f"{spec.optimiser.lr:g}",
+            "epochs": f"{spec.optimiser.epochs}",
+            "lambda": f"{spec.objective[1].weight:g}" if this.mode == "joint" else "",
+            "constraint_lr": f"{dict(spec.update.options)['lr']:g}" if bounds else "",
+            "b_train": f"{bounds.train:g}" if bounds else "",
+            "b_val": f"{bounds.dev:g}" if bounds else "",
+        }
+        key = words[this.mode] + guides[this.guide]
+        rows.append(
+            {"": name}
+            | {
+                column: f"{value}\npaper {cells.get((key, column), '–')}" if value else ""
+                for column, value in ours.items()
+            }
+            | {"batch": f"{spec.optimiser.batch_size}\npaper 32"}
+        )
+    return pd.DataFrame(rows).set_index("").rename(columns={"lambda": "λ"})

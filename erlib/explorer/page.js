@@ -1,0 +1,154 @@
+// The page of results: shows sections of HTML, tells the kernel which word was clicked, and saves
+// what is shown. All HTML comes from the kernel, where every character of a text is escaped.
+
+const SECTIONS = ["text", "predictions", "heatmaps", "agreement", "curves"];
+const LONGEST = 16000; // pixels: browsers refuse taller canvases
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function save(blob, name) {
+  const link = element("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+// What is shown, as an element that needs nothing else: no scroll bars, the colours of this theme.
+function copyOf(root) {
+  const copy = root.cloneNode(true);
+  const theme = getComputedStyle(root);
+  copy.style.color = theme.color;
+  copy.style.backgroundColor = theme.backgroundColor;
+  for (const name of ["--ink", "--line", "--soft"]) {
+    copy.style.setProperty(name, theme.getPropertyValue(name));
+  }
+  for (const live of copy.querySelectorAll(".toolbar, .status, .message")) live.remove();
+  return copy;
+}
+
+function asHtml(root) {
+  const page = document.implementation.createHTMLDocument("erlib explorer");
+  page.head.innerHTML += '<meta charset="utf-8">' +
+    '<meta name="viewport" content="width=device-width, initial-scale=1">';
+  page.body.append(copyOf(root));
+  page.body.style.backgroundColor = getComputedStyle(root).backgroundColor;
+  return new Blob(["<!doctype html>\n", page.documentElement.outerHTML], { type: "text/html" });
+}
+
+// The page drawn by the browser itself, inside an SVG picture.
+async function asPng(root) {
+  const copy = copyOf(root);
+  const width = Math.max(root.scrollWidth, ...[...root.querySelectorAll(".scroll")].map(
+    (box) => box.scrollWidth + 40));
+  copy.style.width = `${width}px`;
+  copy.classList.add("still");
+  Object.assign(copy.style, { position: "absolute", left: "-100000px" });
+  document.body.append(copy); // measured where it cannot be seen
+  const height = Math.ceil(copy.getBoundingClientRect().height);
+  copy.remove();
+  Object.assign(copy.style, { position: "", left: "" });
+  const markup = new XMLSerializer().serializeToString(copy)
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd"); // not in XML
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">` +
+    `<foreignObject width="100%" height="100%">${markup}</foreignObject></svg>`;
+  const picture = new Image();
+  picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await picture.decode();
+  const scale = Math.min(2, LONGEST / height, LONGEST / width);
+  const canvas = element("canvas");
+  canvas.width = Math.floor(width * scale);
+  canvas.height = Math.floor(height * scale);
+  const pen = canvas.getContext("2d");
+  pen.scale(scale, scale);
+  pen.drawImage(picture, 0, 0);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+function render({ model, el }) {
+  const root = element("div", "erlib-explorer");
+  const style = element("style");
+  style.textContent = model.get("css");
+  const message = element("p", "message");
+  message.setAttribute("role", "alert");
+  const status = element("div", "status");
+  const bar = element("progress");
+  const doing = element("span");
+  status.append(bar, doing);
+  const toolbar = element("div", "toolbar");
+  const sections = Object.fromEntries(SECTIONS.map((name) => [name, element("section", name)]));
+  root.append(style, message, status, toolbar, ...Object.values(sections));
+  el.append(root);
+
+  function button(label, action) {
+    const made = element("button", "", label);
+    made.addEventListener("click", async () => {
+      try {
+        await action();
+      } catch (error) {
+        message.textContent = `${label}: this browser refused (${error.message || error})`;
+      }
+    });
+    toolbar.append(made);
+    return made;
+  }
+  const restore = button("Put all words back", () => model.send({ restore: true }));
+  button("Save as HTML", () => save(asHtml(root), "explorer.html"));
+  button("Save as PNG", async () => save(await asPng(root), "explorer.png"));
+
+  function strike() {
+    const removed = new Set(model.get("removed"));
+    for (const word of root.querySelectorAll("[data-place]")) {
+      word.classList.toggle("removed", removed.has(word.dataset.place));
+    }
+    restore.disabled = removed.size === 0;
+  }
+
+  function show(name) {
+    sections[name].innerHTML = model.get(name);
+    toolbar.hidden = !model.get("text");
+    strike();
+  }
+
+  let since = 0, clock = null;
+  function tick() {
+    const { done, total, doing: what } = model.get("progress");
+    bar.max = total;
+    bar.value = done;
+    const seconds = Math.round((Date.now() - since) / 1000);
+    doing.textContent = `${done + 1} of ${total}: ${what}` + (seconds ? `, ${seconds} s` : "");
+  }
+  function progress() {
+    clearInterval(clock);
+    const waiting = Object.keys(model.get("progress")).length > 0;
+    status.hidden = !waiting;
+    root.setAttribute("aria-busy", String(waiting));
+    if (!waiting) return;
+    since = Date.now();
+    clock = setInterval(tick, 500);
+    tick();
+  }
+  function say() {
+    message.textContent = model.get("message");
+  }
+
+  root.addEventListener("click", (event) => {
+    const word = event.target.closest("[data-place]");
+    if (word) model.send({ place: word.dataset.place });
+  });
+  for (const name of SECTIONS) model.on(`change:${name}`, () => show(name));
+  model.on("change:removed", strike);
+  model.on("change:progress", progress);
+  model.on("change:message", say);
+  SECTIONS.forEach(show);
+  progress();
+  say();
+  return () => clearInterval(clock);
+}
+
+export default { render };

@@ -1,0 +1,129 @@
+"""What does a classifier make of a text, and what do the methods say of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from erlib.attributions import METHODS, Attribution, attribute_encoded
+from erlib.attributions.attribute import by_word
+from erlib.data import Encoded
+from erlib.explorer.models import Model
+from erlib.explorer.texts import Text
+from erlib.metrics.agreement import agreement
+from erlib.metrics.erasure import Witness, predicted, probability, whole
+from erlib.metrics.faithfulness import faithfulness
+
+# Deleting tokens is what clicking a word does too, but moves the answer of a span model.
+PROTOCOLS = {"classify": "er_lens", "span": "regex"}
+
+
+def is_slow(method: str) -> bool:
+    """Whether a sentence may take more than a second: LIME, ALTI and DecompX."""
+    return bool({"predictions", "hidden_states"} & set(METHODS[method].needs))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Classes, or the answer to a question, each with its probability; the likeliest first."""
+
+    answers: tuple[tuple[str, float], ...]
+
+
+def predict(model: Model, text: Text) -> Prediction:
+    """What the model predicts for the text as it is."""
+    encoded = encode(model, text)
+    [distribution] = Witness(model.classifier).ask([whole(encoded)])
+    if distribution.ndim == 1:
+        order = distribution.argsort()[::-1]
+        return Prediction(tuple((model.classes[i], float(distribution[i])) for i in order))
+    start, end = span = predicted(distribution)
+    tokens = range(start, end + 1)
+    words = dict.fromkeys((encoded.segment[t], encoded.word_ids[t]) for t in tokens)
+    answer = " ".join(encoded.words[s][w] for s, w in words if s >= 0) or "no answer"
+    return Prediction(((answer, probability(distribution, span)),))
+
+
+def encode(model: Model, text: Text) -> Encoded:
+    """The text as the model reads it, cut to its length."""
+    [encoded] = model.classifier.encode([text.input_for(model.classifier)])
+    return encoded
+
+
+@dataclass
+class Reading:
+    """One model, one text, and the methods that have explained the one's prediction of the other.
+
+    A method that cannot explain this model has its reason in `refused`.
+    """
+
+    model: Model
+    text: Text
+    explained: dict[str, Attribution] = field(default_factory=dict)  # token level
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.encoded = encode(self.model, self.text)
+        self.prediction = predict(self.model, self.text)
+
+    @property
+    def words_read(self) -> int:
+        """How many words of the text the model has seen at least a piece of."""
+        pairs = zip(self.encoded.segment, self.encoded.word_ids, strict=True)
+        return len({place for place in pairs if place[0] >= 0})
+
+    def explain(self, method: str) -> None:
+        """Score every token for the predicted class, or note why that cannot be done."""
+        try:
+            [scores] = attribute_encoded(
+                self.model.classifier, [self.encoded], method, level="token"
+            )
+            self.explained[method] = scores
+        except Exception as error:  # one method's failure is no reason to lose the others
+            self.refused[method] = str(error) or type(error).__name__
+
+    def at(self, level: str) -> dict[str, Attribution]:
+        """The explanations with one score per word or per token."""
+        if level == "token":
+            return self.explained
+        return {method: by_word(one, self.encoded) for method, one in self.explained.items()}
+
+    def agreement(self, level: str) -> pd.DataFrame:
+        """[method, method]: Pearson's r of |scores| above the diagonal, Kendall's τ-b below it.
+
+        Specials do not count. NaN where a text is too short or an explanation is constant.
+        """
+        methods = list(self.explained)
+        table = pd.DataFrame(float("nan"), index=methods, columns=methods)
+        if len(methods) < 2:
+            return table
+        scores = {
+            method: [one.scores[[not special for special in one.special]]]
+            for method, one in self.at(level).items()
+        }
+        for row in agreement(scores).itertuples():
+            table.loc[row.method_a, row.method_b] = row.pearson
+            table.loc[row.method_b, row.method_a] = row.kendall
+        return table
+
+    def curves(self) -> pd.DataFrame:
+        """The probability of the prediction when the best tokens are all that is kept, or removed.
+
+        Columns: `method, bin` (per cent of the tokens), `p_full, p_kept, p_removed`.
+        """
+        classifier = self.model.classifier
+        scores = {method: [one.scores] for method, one in self.explained.items()}
+        frame = faithfulness(
+            classifier, [self.encoded], scores, protocol=PROTOCOLS[classifier.task]
+        )
+        return frame[["method", "bin", "p_full", "p_kept", "p_removed"]]
+
+
+def places(one: Attribution) -> Sequence[str]:
+    """For each token or word `segment:word`, by which a click is known; "" for specials."""
+    return [
+        f"{segment}:{word}" if segment >= 0 else ""
+        for segment, word in zip(one.segment, one.word_ids, strict=True)
+    ]

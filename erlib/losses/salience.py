@@ -1,0 +1,115 @@
+"""How far is the model's attention from the words that are salient in themselves? (SaLoss, §3)
+
+    L = CE + λ L_sal,    L_sal = KL(α, σ) = Σ_t α_t (log α_t − log σ_t)                      (2, 3)
+
+α is the read token's row of the last layer's head-averaged attention, σ the softmax of a salience
+function over all real tokens. The paper's code departs from eq. 3 twice: it takes a second softmax
+of α, which makes it almost uniform, and squares the sum over the batch (saloss.md §4.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from erlib.data.encoding import Encoded
+from erlib.data.salience import salience
+from erlib.errors import unknown
+from erlib.losses.objective import Step, objective
+
+# reading → (second softmax of α, square of the batch's sum)
+READINGS = {
+    "paper": (False, False),
+    "second_softmax": (True, False),
+    "squared_sum": (False, True),
+    "reference": (True, True),
+}
+SMALLEST = 1e-12  # attention dropout may leave a token nothing, whose logarithm would be −∞
+
+
+@objective("salience", version=1)
+class SalienceLoss:
+    """KL of attention from salience: mean over texts, or the reference's squared sum.
+
+    `salience` and its options (`window`, `steps`) are those of `erlib.data.salience`; `kl` is a
+    reading of eq. 3. A text is scored once and remembered by its tokens.
+    """
+
+    version: ClassVar[int]
+
+    def __init__(self, kl: str, salience_of: str = "textrank", **options: int) -> None:
+        if kl not in READINGS:
+            raise unknown("reading of the KL term", kl, READINGS)
+        self.second_softmax, self.squared_sum = READINGS[kl]
+        self.salience = salience(salience_of, **options)
+        self.remembered: dict[tuple[int, ...], Tensor] = {}
+
+    def fit(self, texts: Sequence[Encoded]) -> None:
+        """Word statistics of the training texts, and their salience."""
+        pieces = [_pieces(text.input_ids, text.special) for text in texts]
+        self.salience.fit(pieces, [text.label or 0 for text in texts])
+        for text in pieces:
+            self._score(text)
+
+    def loss(self, step: Step) -> dict[str, Tensor]:
+        """The unweighted term under the name `salience`."""
+        output, batch = step.forward(), step.batch
+        rows, read = torch.arange(len(batch.ids)), step.classifier.read_position(step.mask)
+        attention = output.attentions[-1].mean(dim=1)[rows, read]  # [batch, token]
+        divergence = kl_divergence(
+            attention, self._salience(step), step.mask.bool(), second_softmax=self.second_softmax
+        )
+        value = divergence.sum() ** 2 if self.squared_sum else divergence.mean()
+        return {"salience": value}
+
+    def _salience(self, step: Step) -> Tensor:
+        """[batch, token], specials and pads 0"""
+        skipped = step.batch.special | ~step.mask.bool()
+        ids = step.batch.inputs["input_ids"]
+        texts = [_pieces(*row) for row in zip(ids.tolist(), skipped.tolist(), strict=True)]
+        scores = torch.zeros(ids.shape, device=ids.device)
+        scores[~skipped] = torch.cat([self._score(text) for text in texts]).to(ids.device)
+        return scores
+
+    def _score(self, text: tuple[int, ...]) -> Tensor:
+        if text not in self.remembered:
+            self.remembered[text] = torch.from_numpy(self.salience.score(text)).float()
+        return self.remembered[text]
+
+
+def _pieces(ids: Sequence[int], skipped: Sequence[bool]) -> tuple[int, ...]:
+    return tuple(piece for piece, skip in zip(ids, skipped, strict=True) if not skip)
+
+
+def kl_divergence(
+    attention: Tensor, salience: Tensor, mask: Tensor, *, second_softmax: bool = False
+) -> Tensor:
+    """eq. 3 for each text, [batch], from [batch, token] scores and a mask of the real tokens.
+
+    α is divided by its sum, which attention dropout moves away from 1, or goes through another
+    softmax; σ always goes through one.
+    """
+    log_sigma = salience.masked_fill(~mask, -torch.inf).log_softmax(dim=-1)
+    if second_softmax:
+        alpha = attention.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    else:
+        alpha = attention * mask / (attention * mask).sum(dim=-1, keepdim=True)
+    log_ratio = alpha.clamp(min=SMALLEST).log() - log_sigma.masked_fill(~mask, 0.0)
+    return (alpha * log_ratio).sum(dim=-1)
+
+
+@objective("task_on_probabilities", version=1)
+class TaskOnProbabilities:
+    """Cross-entropy of softmax outputs taken for logits, as the paper's code has it (§4.4)."""
+
+    version: ClassVar[int]
+
+    def loss(self, step: Step) -> dict[str, Tensor]:
+        """Under the name `task`, in whose place it stands."""
+        if step.batch.labels is None:
+            raise ValueError("the task loss needs labels; this batch has none")
+        return {"task": cross_entropy(step.forward().logits.softmax(dim=-1), step.batch.labels)}

@@ -1,0 +1,268 @@
+"""Which sentences do the numbers themselves write?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from erlib.metrics.cartography import GROUPS
+from erlib.papers.agreement.audit import EXPLAINING, ONE, PREDICTING, SIX, audit
+from erlib.papers.agreement.correlations import correlations
+from erlib.papers.agreement.groups import grouped
+from erlib.papers.agreement.study import NAMES, SAME, Study
+from erlib.papers.agreement.systems import (
+    MODELS,
+    VARIANTS,
+    System,
+    base_score,
+    core_tasks,
+    searched,
+    seeds_of,
+    systems,
+    tried,
+    within_reach,
+)
+from erlib.papers.agreement.tables import mean_agreement, stands_for
+from erlib.papers.agreement.vectors import glove_file
+from erlib.parameters import Settings
+
+SEEDS, EPOCHS, LENGTH = 5, 5, 200  # of the paper
+
+
+def reduced(settings: Settings) -> str:
+    """What this profile has less of than the paper, in one line; empty where nothing is."""
+    grid, parts = settings.grid, []
+    models = grid["models"]
+    for name, what in (("explained_rows", "explained"), ("test_rows", "predicted")):
+        counts = [models[m][k] for m in MODELS for k in (name, f"wide_{name}") if k in models[m]]
+        if counts:
+            parts.append(f"{min(counts)} to {max(counts)} {what} test texts of a set")
+    if "dev_rows" in grid:
+        parts.append(f"{grid['dev_rows']:,} validation texts")
+    trained = {models[m].get("train_rows") for m in MODELS} - {None}
+    if trained:
+        parts.append(f"at most {max(trained):,} training texts")
+    if grid["max_length"] < LENGTH:
+        parts.append(f"{grid['max_length']} tokens of a text")
+    if grid["epochs"] < EPOCHS:
+        parts.append(f"{grid['epochs']} epochs of {EPOCHS}")
+    if len(settings.seeds) < SEEDS:
+        parts.append(_seeds(settings))
+    if any(len(grid["lambdas"][v]) < 6 for v in VARIANTS[1:]):
+        parts.append("fewer λ")
+    if models["DBERT"]["name"] == "minilm":
+        layers = models["DBERT"].get("layers")
+        cut = f" with {layers} layer{'s' if layers > 1 else ''}" if layers else ""
+        parts.append(f"MiniLM{cut} in place of DistilBERT")
+    if grid["attributions"] != "agreement":
+        parts.append("10 points of integrated gradients' path in place of 50")
+    if models["JWA"]["norm"] != "exact":
+        parts.append("Hutchinson's estimate for JWA's grad norm, too")
+    return ", ".join(parts)
+
+
+def _seeds(settings: Settings) -> str:
+    """ "3 seeds of 5 on SST (JWA) and TREC (DBERT), one elsewhere (n=1)"."""
+    if len(settings.seeds) == 1:
+        return f"one seed of {SEEDS}"
+    where = [f"{', '.join(t.paper for t in core_tasks(settings, m))} ({m})" for m in MODELS]
+    wide = [
+        v
+        for v in VARIANTS
+        if len(seeds_of(settings, _core_cell(settings, v))) < len(settings.seeds)
+    ]
+    also = f" and of {', '.join(wide)}" if wide else ""
+    return f"{len(settings.seeds)} seeds of {SEEDS} on {' and '.join(where)}, one elsewhere{also}"
+
+
+def _core_cell(settings: Settings, variant: str) -> System:
+    return System("DBERT", core_tasks(settings, "DBERT")[0], variant)
+
+
+def about_data(settings: Settings) -> str:
+    """Which corpora stand in, how texts are read, and where JWA's vectors come from."""
+    lines = []
+    if names := stands_for(settings):
+        said = ", ".join(f"{corpus} for {paper}" for corpus, paper in names.items())
+        lines.append(
+            f"Stand-ins: {said}. They are binary tasks on single texts, as the paper's are, and "
+            "nothing more is claimed of them."
+        )
+    lines.append(
+        "Words without a letter or digit are dropped, the rest lower-cased; texts of fewer than "
+        "three words are left out. The Transformer reads no [CLS] or [SEP]: its head sees the "
+        "first word-piece."
+    )
+    file = glove_file()
+    start = (
+        f"the word vectors of {file.name}"
+        if file
+        else "the packaged encoder's word-piece embeddings, since no GloVe file was given "
+        "(ERLIB_GLOVE)"
+    )
+    lines.append(
+        f"JWA starts from {start}. Its BiLSTM has half of the embedding's size in each direction, "
+        "which tying needs; the paper's count of its parameters (1,714,951) fits an LSTM of one "
+        "direction, its text does not."
+    )
+    return "\n\n".join(lines)
+
+
+def about_training(study: Study) -> str:
+    """How many runs there are, which did not learn the task, and how well the core ones did."""
+    runs = study.runs
+    on_core = [run.set in study.core(run.model) for run in runs.itertuples()]
+    core = runs[np.array(on_core) & (runs["variant"] == "Base")]
+    margins = [
+        f"{model} {_span(100 * group['margin'])}"
+        for model, group in core.groupby("model", sort=False)
+    ]
+    text = (
+        f"{len(runs)} runs stand behind the tables. Base on core sets is above the majority class "
+        f"by so many points of validation accuracy: {', '.join(margins)}."
+    )
+    weak = runs[~runs["trained"]]
+    if len(weak):
+        names = ", ".join(f"{r.model} {r.set} {r.variant} seed {r.seed}" for r in weak.itertuples())
+        text += f" Not trained (not above the majority class), nothing follows from them: {names}."
+    return text
+
+
+def _span(values: pd.Series) -> str:
+    low, high = (f"{v:.0f}".replace("-", "−") for v in (values.min(), values.max()))
+    return low if low == high else f"{low} to {high}"
+
+
+def about_search(study: Study) -> str:
+    """Where λ was searched, what was tried, and where no λ was close enough."""
+    settings, results = study.settings, study.results
+    lines = []
+    for s in searched(settings):
+        scores = ", ".join(f"λ {w:g}: {f1:.2f}" for w, f1 in tried(settings, results, s))
+        base = base_score(settings, results, s)
+        missed = (
+            "" if within_reach(settings, results, s) else "; none close enough, the weakest used"
+        )
+        lines.append(
+            f"| {s.model} {s.task.paper} | {s.variant} | {base:.2f} | {scores}{missed} | "
+            f"{study.weight(s):g} |"
+        )
+    head = "| searched on | variant | F1 of Base | F1 tried | chosen |\n|---|---|---|---|---|\n"
+    text = head + "\n".join(lines)
+    if any(s not in searched(settings) for s in systems(settings, VARIANTS[1:])):
+        text += "\n\nThe other cells take the λ of their model's core set."
+    return text
+
+
+def about_pairs(study: Study, model: str) -> str:
+    """Is r above τ, which pair agrees best, do DeepLIFT and DeepSHAP differ, what was undefined?"""
+    runs = study.main[(study.main["model"] == model) & (study.main["variant"] == "Base")]
+    pairs = pd.concat([study.pairs(spec) for spec in runs["spec"]])
+    texts = pd.concat([study.by_text(spec) for spec in runs["spec"]])
+    same = texts.loc[texts["pair"] == SAME, "pearson"].min()
+    means = pairs.groupby("pair", sort=False)[["kendall", "pearson"]].mean().drop(index=SAME)
+    others = pairs.drop(index=SAME)
+    above = int((others["pearson"] > others["kendall"]).sum())
+    best = means["pearson"].idxmax()
+    skipped = int(pairs["skipped"].sum())
+    return (
+        f"r is above τ in {above} of {len(others)} cells of set, seed and pair ({SAME} aside). In "
+        f"evaluation mode DeepLIFT and DeepSHAP have r ≥ {same:.6f} on every text. Of the other "
+        f"pairs {best} agrees best (r = {means.loc[best, 'pearson']:.2f}). {skipped} of "
+        f"{len(texts):,} correlations are undefined (a constant explanation) and left out.\n\n"
+        f"{_gaps(texts)}"
+    )
+
+
+def _gaps(texts: pd.DataFrame) -> str:
+    """Do scores add up to what they explain? The signed sums, before absolute values."""
+    sides = [texts[[f"method_{s}", f"gap_{s}"]].set_axis(["method", "gap"], axis=1) for s in "ab"]
+    sizes = pd.concat(sides)["gap"].abs().groupby(pd.concat(sides)["method"]).median()
+    said = ", ".join(f"{name} {sizes[key]:.3f}" for key, name in NAMES.items())
+    return f"Median completeness gap |Σ scores − (f(x) − f(baseline))|: {said}."
+
+
+def about_tying(study: Study) -> str:
+    """Where Tying and Conicity raise r."""
+    means = {
+        (r.model, r.set, r.variant, r.seed): mean_agreement(study, r.spec)["pearson_r"]
+        for r in study.main.itertuples()
+    }
+    lines = []
+    for variant in VARIANTS[1:]:
+        changes = {}
+        for model in MODELS:
+            for task in study.tasks:
+                seeds = study.runs_of(model, task.paper, variant)
+                changes[f"{model} {task.paper}"] = np.mean(
+                    [
+                        means[model, task.paper, variant, s] - means[model, task.paper, "Base", s]
+                        for s in seeds
+                    ]
+                )
+        up = sum(change > 0 for change in changes.values())
+        shown = ", ".join(f"{name} {change:+.2f}" for name, change in changes.items())
+        lines.append(
+            f"{variant} raises r in {up} of {len(changes)} cells: {shown}.".replace("-", "−")
+        )
+    return "\n\n".join(lines)
+
+
+def about_audit(study: Study) -> str:
+    """What leaving dropout on does to DeepLIFT and DeepSHAP, and what the other switches do."""
+    table = audit(study)
+    explained = table[(table["switch"] == EXPLAINING) & (table["system"] == "DBERT Base")]
+    one, six = (
+        explained.loc[explained["measure"] == m, ["here", "switched", "paper"]].mean()
+        for m in (ONE, SIX)
+    )
+    text = (
+        f"In evaluation mode DeepLIFT and DeepSHAP are the same function (r = {one['here']:.3f}); "
+        f"with dropout left on they agree with r = {one['switched']:.2f}, where the paper prints "
+        f"{one['paper']:.2f} (means over sets). Over all six pairs dropout moves r from "
+        f"{six['here']:.2f} to {six['switched']:.2f}; the paper prints {six['paper']:.2f}."
+    )
+    if one["here"] > 1 - 1e-6 and one["switched"] < 1 - 1e-3:
+        text += (
+            " That these two disagree in the paper's Table 1b is therefore noise from dropout and "
+            "not a property of the methods."
+        )
+    others = [
+        f"{row.switch} on {row.set} {row.here:.2f} to {row.switched:.2f}"
+        for row in table[~table["switch"].isin([EXPLAINING, PREDICTING])].itertuples()
+    ]
+    predicted = [
+        f"mean {row.measure} on {row.set} {row.here:.3f} to {row.switched:.3f}"
+        for row in table[table["switch"] == PREDICTING].itertuples()
+    ]
+    return (
+        f"{text}\n\nTrained with another regulariser, r moves: {'; '.join(others)}. Predicted with "
+        f"dropout on: {'; '.join(predicted)}."
+    )
+
+
+def about_groups(study: Study) -> str:
+    """How many texts are in each group, and which agrees most."""
+    texts = grouped(study, "DBERT")
+    base = texts[texts["variant"] == "Base"]
+    counts = base["group"].value_counts().reindex(GROUPS, fill_value=0)
+    means = base.groupby("group")["pearson"].mean()
+    sizes = ", ".join(f"{counts[group]} {group}" for group in GROUPS)
+    shown = ", ".join(f"{group} {means[group]:.2f}" for group in GROUPS if group in means)
+    return (
+        f"Base, all sets and seeds: {sizes}, and {len(base) - counts.sum()} texts in no group. "
+        f"Mean r: {shown}."
+    )
+
+
+def about_curvature(study: Study) -> str:
+    """Whether grad norm and min dist go with confidence, and on how many texts that rests."""
+    found = correlations(study, "DBERT")
+    chosen = found[found["attribute"] == "confidence"]
+    means = chosen.groupby(["statistic", "variant"])["r"].mean()
+    parts = [
+        f"{name} {means[name, 'Base']:+.2f} (Base) and {means[name, 'Tying']:+.2f} (Tying)"
+        for name in ("Grad norm", "Min dist")
+    ]
+    text = f"Correlation with confidence, {found['texts'].min()} texts a set: {'; '.join(parts)}."
+    return text.replace("-", "−")

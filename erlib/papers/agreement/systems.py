@@ -1,0 +1,365 @@
+"""What does "Easy to Decide, Hard to Agree" train and measure?
+
+Two models on four binary tasks, each as Base and with either regulariser. The weight λ of a
+regulariser is the strongest one whose validation F1 is within three points of Base: the grid is
+tried from its strong end, one stage per λ, until one is close enough. Tasks that are not core to
+a profile take the λ of the core task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from erlib.config import (
+    CheckpointRule,
+    DataSpec,
+    EvalSpec,
+    ModelSpec,
+    OptimiserSpec,
+    RunSpec,
+    Term,
+    term,
+)
+from erlib.papers.agreement.vectors import word_vectors
+from erlib.parameters import Settings
+from erlib.training.stages import Results, Stage
+
+MODELS = ("JWA", "DBERT")
+SETS = ("SUBJ", "SST", "TREC", "IMDB")
+VARIANTS = ("Base", "Conicity", "Tying")
+# The same regularisers as the paper's code or its equations have them; agreement.md §4.2 to 4.4.
+AUDITED: dict[str, dict[str, object]] = {
+    "Conicity, batch axis": {"axis": "batch"},
+    "Conicity, pads counted": {"mask": False},
+    "Tying, squared": {"squared": True},
+    "Tying, pads counted": {"mask": False},
+}
+OWN_WEIGHT = ("Conicity", "Tying", "Tying, squared")  # another scale needs another λ
+CLOSE = 0.03  # F1 that the regularised model may lose on validation texts
+
+
+@dataclass(frozen=True)
+class Task:
+    """A binary task: our corpus, and the set of the paper that it is or stands in for."""
+
+    paper: str
+    corpus: str
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class System:
+    """One cell of the grid: a model on a task in a variant."""
+
+    model: str
+    task: Task
+    variant: str
+
+
+def tasks(settings: Settings) -> list[Task]:
+    """The four tasks, in the paper's order."""
+    listed = [
+        Task(role["paper"], role["corpus"], tuple(role.get("classes", ())))
+        for role in settings.roles["tasks"]
+    ]
+    return sorted(listed, key=lambda task: SETS.index(task.paper))
+
+
+def task_named(settings: Settings, paper: str) -> Task:
+    """The task that is or stands in for this set of the paper."""
+    return next(t for t in tasks(settings) if t.paper == paper)
+
+
+def core_tasks(settings: Settings, model: str) -> list[Task]:
+    """The tasks on which a model has every seed and all its training texts: claims rest on them."""
+    core = settings.grid["models"][model]["core"]
+    return [t for t in tasks(settings) if t.paper in core]
+
+
+def seeds_of(settings: Settings, system: System) -> tuple[int, ...]:
+    """All seeds for core cells, the first one for wide cells."""
+    core = system.task in core_tasks(settings, system.model)
+    many = core and system.variant in settings.grid["core_variants"]
+    return settings.seeds if many else settings.seeds[:1]
+
+
+def systems(settings: Settings, variants: Sequence[str] = VARIANTS) -> list[System]:
+    """Every cell of these variants; audited variants only where the profile audits."""
+    return [
+        System(model, task, variant)
+        for model in MODELS
+        for task in tasks(settings)
+        for variant in variants
+        if variant in VARIANTS or (model == "DBERT" and _audited(settings, task))
+    ]
+
+
+def data_spec(settings: Settings, model: str, task: Task) -> DataSpec:
+    """The texts as the paper reads them: lower-case words with a letter or digit in them."""
+    return DataSpec(
+        task.corpus,
+        settings.source,
+        settings.grid["max_length"],
+        count_of(settings, model, task, "train_rows"),
+        settings.grid.get("dev_rows"),
+        words="alphanumeric",
+        classes=task.classes,
+    )
+
+
+def count_of(settings: Settings, model: str, task: Task, what: str) -> int | None:
+    """How many rows of a kind a model has on a task: `wide_…` off its core tasks, None for all."""
+    tier = "" if task in core_tasks(settings, model) else "wide_"
+    return settings.grid["models"][model].get(tier + what)
+
+
+def objective(variant: str, weight: float) -> tuple[Term, ...]:
+    """Cross-entropy, and the variant's regulariser with this weight."""
+    if variant == "Base":
+        return (term("task"),)
+    name = variant.split(",")[0].lower()
+    return (term("task"), term(name, weight, **AUDITED.get(variant, {})))
+
+
+def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0) -> RunSpec:
+    """One training run, with predictions and agreement on test texts after every epoch."""
+    grid, model = settings.grid, settings.grid["models"][system.model]
+    data = data_spec(settings, system.model, system.task)
+    test = replace(data, train_rows=None, dev_rows=None)
+    asked, explained = (
+        count_of(settings, system.model, system.task, what)
+        for what in ("test_rows", "explained_rows")
+    )
+    predictions = EvalSpec(None, test, "test", "predictions", asked)
+    return RunSpec(
+        data=data,
+        model=ModelSpec(
+            word_vectors(settings, data, seed) if model["name"] == "jwa" else model["name"],
+            head="agreement",
+            specials=False,
+            layers=model.get("layers"),
+        ),
+        objective=objective(system.variant, weight),
+        optimiser=OptimiserSpec(
+            lr=model["lr"],
+            epochs=grid["epochs"],
+            batch_size=grid["batch_size"],
+            betas=(0.9, 0.999),
+            clip=1.0,
+            checkpoint=CheckpointRule("dev_f1_binary", "max", patience=None),
+            schedule="constant",
+        ),
+        seed=seed,
+        each_epoch=(
+            predictions,
+            explanation(settings, test, explained),
+            *(
+                [replace(predictions, protocol="dropout")]
+                if predicts_both(settings, system)
+                else []
+            ),
+        ),
+    )
+
+
+def predicts_both(settings: Settings, system: System) -> bool:
+    """Are the test texts also predicted with dropout on, as the paper's maps were? (§4.11)"""
+    return system.model == "DBERT" and system.variant == "Base" and _audited(settings, system.task)
+
+
+def _audited(settings: Settings, task: Task) -> bool:
+    return task.paper in settings.grid["audit"]
+
+
+def explanation(settings: Settings, data: DataSpec, rows: int | None) -> EvalSpec:
+    """Agreement of the four methods on test texts, of whatever run it is asked of."""
+    variant = settings.grid["attributions"]
+    return EvalSpec(
+        None, data, "test", "agreement", rows, variant=variant, target="gold", level="token"
+    )
+
+
+def last_epoch(spec: RunSpec) -> int:
+    """The epoch that the paper's tables read; no run stops early."""
+    return spec.optimiser.epochs
+
+
+def grid(settings: Settings) -> list[Stage]:
+    """Base; λ from the strongest down; the other seeds; then what the kept models show."""
+    base = [(s, seed) for s in systems(settings, ["Base"]) for seed in seeds_of(settings, s)]
+    # A list is made when its stage begins: making it may read word vectors.
+    stages = [
+        Stage(
+            "base",
+            lambda results: [run_spec(settings, s, seed) for s, seed in base],
+            len(base),
+            _sample(settings),
+        )
+    ]
+    regularised = systems(settings, [*VARIANTS[1:], *AUDITED])
+    for step in range(max(len(weights(settings, s)) for s in searched(settings))):
+        stages.append(_search_stage(settings, step))
+    sample = _sample(settings)
+    most = sum(
+        len(measures(settings, s, sample)) * len(seeds_of(settings, s)) for s in systems(settings)
+    )
+    first = measures(settings, System("DBERT", tasks(settings)[0], "Base"), sample)[0]
+    return [
+        *stages,
+        Stage(
+            "regularised",
+            lambda results: [
+                spec for s, spec in final_runs(settings, results) if s.variant != "Base"
+            ],
+            sum(len(seeds_of(settings, s)) for s in regularised),
+            sample,
+        ),
+        Stage("measurements", lambda results: _measurements(settings, results), most, first),
+    ]
+
+
+def weights(settings: Settings, system: System) -> list[float]:
+    """The λ to be tried, the strongest first."""
+    return sorted(settings.grid["lambdas"][system.variant], reverse=True)
+
+
+def searched(settings: Settings) -> list[System]:
+    """The cells that have a search of their own."""
+    found = systems(settings, [*VARIANTS[1:], *AUDITED])
+    return list(dict.fromkeys(weight_source(settings, s) for s in found))
+
+
+def weight_source(settings: Settings, system: System) -> System:
+    """The cell whose search chooses this cell's λ."""
+    if system.variant not in OWN_WEIGHT:  # only the switch is to differ
+        plain = System(system.model, system.task, system.variant.split(",")[0])
+        return weight_source(settings, plain)
+    core = core_tasks(settings, system.model)
+    if system.task in core or system.variant in AUDITED:
+        return system
+    return System(system.model, core[0], system.variant)
+
+
+def _search_stage(settings: Settings, step: int) -> Stage:
+    cells = [s for s in searched(settings) if step < len(weights(settings, s))]
+
+    def specs(results: Results) -> list[RunSpec]:
+        return [
+            search_spec(settings, s, weights(settings, s)[step])
+            for s in cells
+            if _accepted(settings, results, s) is None
+        ]
+
+    return Stage(f"λ search {step + 1}", specs, len(cells), _sample(settings))
+
+
+def search_spec(settings: Settings, system: System, weight: float) -> RunSpec:
+    """A run of the search: the first seed's, without explanations, which cost more than training.
+
+    Where there is one λ only, nothing is searched and the run is the final one.
+    """
+    spec = run_spec(settings, system, settings.seeds[0], weight)
+    return spec if len(weights(settings, system)) == 1 else replace(spec, each_epoch=())
+
+
+def tried(settings: Settings, results: Results, system: System) -> list[tuple[float, float]]:
+    """(λ, validation F1) of the weights that the search has tried so far, the strongest first."""
+    found = _scores(results)
+    pairs = []
+    for weight in weights(settings, system):
+        spec = search_spec(settings, system, weight)
+        if spec in found:
+            pairs.append((weight, found[spec]))
+    return pairs
+
+
+def base_score(settings: Settings, results: Results, system: System) -> float:
+    """Validation F1 of the Base run that a search compares with."""
+    base = System(system.model, system.task, "Base")
+    return _scores(results)[run_spec(settings, base, settings.seeds[0])]
+
+
+def _accepted(settings: Settings, results: Results, system: System) -> float | None:
+    enough = base_score(settings, results, system) - CLOSE
+    return next((w for w, f1 in tried(settings, results, system) if f1 >= enough), None)
+
+
+def chosen_weight(settings: Settings, results: Results, system: System) -> float:
+    """The strongest λ within three F1 points; where none is, the weakest of the grid."""
+    source = weight_source(settings, system)
+    found = _accepted(settings, results, source)
+    return weights(settings, source)[-1] if found is None else found
+
+
+def within_reach(settings: Settings, results: Results, system: System) -> bool:
+    """Did any λ of the grid stay within three points?"""
+    return _accepted(settings, results, weight_source(settings, system)) is not None
+
+
+def _scores(results: Results) -> dict[RunSpec, float]:
+    return {
+        row["spec"]: row["dev_f1_binary"]
+        for name, table in results.items()
+        if "dev_f1_binary" in table and name != "measurements"
+        for row in table[["spec", "dev_f1_binary"]].to_dict("records")
+    }
+
+
+def final_runs(settings: Settings, results: Results) -> Iterator[tuple[System, RunSpec]]:
+    """The runs that the tables read: Base, and every other variant with its chosen λ."""
+    for system in systems(settings, [*VARIANTS, *AUDITED]):
+        weight = 0.0
+        if system.variant != "Base":
+            weight = chosen_weight(settings, results, system)
+        for seed in seeds_of(settings, system):
+            yield system, run_spec(settings, system, seed, weight)
+
+
+def _measurements(settings: Settings, results: Results) -> list[EvalSpec]:
+    return [
+        one
+        for system, spec in final_runs(settings, results)
+        if system.variant in VARIANTS
+        for one in measures(settings, system, spec)
+    ]
+
+
+def measures(settings: Settings, system: System, spec: RunSpec) -> list[EvalSpec]:
+    """Of the kept model: curvature for Base and Tying; for the Transformer agreement under dropout.
+
+    JWA has no dropout.
+    """
+    specs = []
+    if system.variant in ("Base", "Tying"):
+        specs.append(curvature_spec(settings, spec, system.model))
+    if system.model == "DBERT":
+        specs.append(dropout_spec(spec))
+    return specs
+
+
+def curvature_spec(settings: Settings, spec: RunSpec, model: str) -> EvalSpec:
+    """Curvature of the kept model on test texts."""
+    options = settings.grid["models"][model]
+    return EvalSpec(
+        spec,
+        spec.each_epoch[0].data,
+        "test",
+        "curvature",
+        options.get("curvature_rows"),
+        protocol=options["norm"],
+    )
+
+
+def dropout_spec(spec: RunSpec) -> EvalSpec:
+    """Agreement of the kept model as the paper's code measured it, with dropout on.
+
+    A quarter of the explained texts where a profile counts them: each costs many times as much.
+    """
+    explained = spec.each_epoch[1]
+    rows = None if explained.rows is None else -(-explained.rows // 4)
+    return replace(explained, run=spec, rows=rows, variant="agreement_dropout")
+
+
+def _sample(settings: Settings) -> RunSpec:
+    return run_spec(settings, System("DBERT", tasks(settings)[0], "Base"), settings.seeds[0])

@@ -1,0 +1,52 @@
+"""Where do the BiLSTM's word vectors come from?
+
+From the GloVe file that ERLIB_GLOVE names, where it is set (the paper: glove.840B.300d.txt);
+otherwise from the packaged encoder's word-piece embeddings, which `load_classifier("jwa")` takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+from erlib.config import DataSpec, digest
+from erlib.models import load_classifier
+from erlib.parameters import Settings
+from erlib.training.executors import open_store
+from erlib.training.identity import content_of, rows_of
+
+VARIABLE = "ERLIB_GLOVE"
+
+
+def glove_file() -> Path | None:
+    """The GloVe file to use, if there is one."""
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return None
+    if not Path(given).is_file():
+        raise FileNotFoundError(f"{VARIABLE} names {given}, which is not a file")
+    return Path(given)
+
+
+def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
+    """The model to start from: "jwa", or a folder with an untrained JWA on GloVe vectors.
+
+    The vocabulary is that of the training texts and all other weights are drawn from `seed`, so
+    there is one folder for each of both, in the store.
+    """
+    file = glove_file()
+    if file is None:
+        return "jwa"
+    words = content_of(data, "train", data.train_rows)
+    name = digest([file.name, file.stat().st_size, words, seed])
+    folder = open_store(settings.store).root / "vectors" / name
+    if not (folder / "config.json").exists():
+        texts = rows_of(data, "train", data.train_rows)["words"]
+        counts = Counter(word for text in texts for word in text)
+        model = load_classifier("jwa", head="agreement", seed=seed, glove=file, word_counts=counts)
+        partial = folder.with_suffix(f".{os.getpid()}")
+        model.save_pretrained(partial)
+        if not folder.exists():
+            partial.rename(folder)
+    return str(folder)

@@ -1,0 +1,105 @@
+"""How do two systems differ, seed by seed and text by text?
+
+Everything here has the form that the rules of `erlib.metrics.verdicts` take: one difference per
+seed (`differences`), the texts behind it (`per_text`), and how one follows from the other
+(`statistic`; the mean where none is given).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erlib.metrics.task import f1_difference
+from erlib.papers.er_lens.sets import TestSet
+from erlib.papers.er_lens.study import Study
+
+Measured = dict[str, Any]
+
+
+def common_places(study: Study, *systems: str) -> list[int]:
+    """The seeds of which every one of the systems has a run."""
+    return sorted(set.intersection(*(set(study.places(s)) for s in systems)))
+
+
+def f1_differences(
+    study: Study, system: str, sets: list[TestSet], *, over: str = "Baseline"
+) -> Measured | None:
+    """`system` minus `over` in F1 points, the mean over `sets`."""
+    places = common_places(study, over, system)
+    if not places or not sets:
+        return None
+    rows = [
+        np.concatenate([_answers(study, system, over, p, t, i) for i, t in enumerate(sets)])
+        for p in places
+    ]
+    return {
+        "differences": [mean_f1_difference(r) for r in rows],
+        "per_text": rows,
+        "statistic": mean_f1_difference,
+    }
+
+
+def _answers(
+    study: Study, system: str, over: str, place: int, test: TestSet, index: int
+) -> NDArray[np.float64]:
+    """[text, (gold, answer of `over`, answer of `system`, index of the set)]"""
+    a, b = (study.predictions(s, place, test) for s in (over, system))
+    columns = [a["label"], a["predicted"], b["predicted"], np.full(len(a), index)]
+    return np.stack(columns, axis=1).astype(float)
+
+
+def mean_f1_difference(rows: NDArray[np.float64]) -> float:
+    """Mean over sets of the F1 difference, from rows [text, (gold, a, b, set)]."""
+    return float(np.mean([f1_difference(rows[rows[:, 3] == s, :3]) for s in np.unique(rows[:, 3])]))
+
+
+def auc_differences(
+    study: Study,
+    system: str,
+    test: TestSet | None,
+    technique: str,
+    *,
+    over: str = "Baseline",
+    measure: str = "auc",
+) -> Measured | None:
+    """`system` minus `over` in points of a plausibility measure (NaN where a text has none)."""
+    if test is None:
+        return None
+    places = [
+        p
+        for p in common_places(study, over, system)
+        if all(study.has(s, p, test, technique) for s in (over, system))
+    ]
+    rows = []
+    for place in places:
+        a, b = (study.plausibility(s, place, test, technique)[measure] for s in (over, system))
+        rows.append(100 * (b - a).to_numpy())
+    return _of_rows(rows)
+
+
+def layer_differences(
+    study: Study, system: str, test: TestSet, technique: str, layer: int
+) -> Measured | None:
+    """As `auc_differences`, over the Baseline, for one layer's attribution."""
+    places = [
+        p
+        for p in common_places(study, "Baseline", system)
+        if all(study.has(s, p, test, technique) for s in ("Baseline", system))
+    ]
+    rows = []
+    for place in places:
+        a, b = (
+            np.stack(study.plausibility(s, place, test, technique)["layer_auc"].to_numpy())
+            for s in ("Baseline", system)
+        )
+        rows.append(100 * (b - a)[:, layer])
+    return _of_rows(rows)
+
+
+def _of_rows(rows: list[NDArray[np.float64]]) -> Measured | None:
+    if not rows:
+        return None
+    return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}

@@ -1,0 +1,127 @@
+"""What do training for a criterion and explaining a text cost? Seconds, measured in turn.
+
+Seconds of one machine say little; all methods are timed in the same run, and ratios are reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from erlib.attributions import attribute
+from erlib.config import RunSpec
+from erlib.papers.ivra.measurements import explained_run
+from erlib.papers.ivra.study import Study
+from erlib.papers.ivra.systems import (
+    CRITERIA,
+    LAST,
+    MODULES,
+    System,
+    baseline,
+    core_task,
+    data_spec,
+    method_of,
+    recipe,
+    task_named,
+    trained,
+    variant_of,
+)
+from erlib.parameters import Settings
+from erlib.timing import timed_in_turn
+from erlib.training.executors import default_device
+from erlib.training.identity import rows_of
+from erlib.training.loop import train
+
+TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
+
+
+def training_times(settings: Settings) -> pd.DataFrame:
+    """Figure 9: seconds until N texts have been seen, for the Baseline and for every criterion.
+
+    Columns: system, repetition, texts, seconds. The systems take turns; only steps are timed, not
+    loading, validating and saving.
+    """
+    sizes, device = settings.grid["timing"], settings.device or default_device()
+    base, task = settings.grid["studied"], task_named(settings, "SNLI")
+    specs = {
+        "Baseline": baseline(settings, base, task, 0),
+        **{c: trained(settings, base, task, System((c,)), 0, "short") for c in CRITERIA},
+    }
+    specs = {name: _one_epoch(spec, max(sizes["texts"])) for name, spec in specs.items()}
+    rows = []
+    for repetition in range(sizes["repeat"]):
+        for name, spec in specs.items():
+            ends = _step_ends(spec, device)
+            for texts in sizes["texts"]:
+                step = ceil(texts / spec.optimiser.batch_size)
+                rows.append({"system": name, "repetition": repetition, "texts": texts,
+                             "seconds": ends[step] - ends[0]})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def _one_epoch(spec: RunSpec, texts: int) -> RunSpec:
+    """The same training on `texts` texts, once; any start will do for the clock."""
+    return replace(
+        spec,
+        data=replace(spec.data, train_rows=texts, dev_rows=spec.optimiser.batch_size),
+        optimiser=replace(spec.optimiser, epochs=1),
+        start=None,
+    )
+
+
+def _step_ends(spec: RunSpec, device: str) -> list[float]:
+    """When training began, and when each of its steps was done."""
+    ends: list[float] = []
+    with TemporaryDirectory() as folder:
+        train(spec, Path(folder), device, lambda loss, count: ends.append(time.perf_counter()))
+    return ends
+
+
+def explaining_times(study: Study) -> pd.DataFrame:
+    """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
+    settings, task = study.settings, core_task(study.settings)
+    sizes, seed = settings.grid["timing"], settings.seeds[0]
+    data = data_spec(settings, task, recipe(settings, task))
+    texts = rows_of(data, "test", max(sizes["explained"]))
+    models = {
+        name: study.classifier(explained_run(settings, "ELECTRA", task, name, "SIM", seed))
+        for name in (LAST, *MODULES)
+    }
+    rows = []
+    for count in sizes["explained"]:
+        calls: list[Callable[[], Any]] = [
+            partial(
+                attribute,
+                models.get(name, models[LAST]),
+                texts.select(range(count)),
+                method_of(name),
+                variant=variant_of(settings, name),
+            )
+            for name in TIMED
+        ]
+        timings = timed_in_turn(calls, repeat=1 + sizes["repeat"])
+        for name, timing in zip(TIMED, timings, strict=True):
+            rows += [
+                {"method": name, "repetition": i, "texts": count, "seconds": seconds}
+                for i, seconds in enumerate(timing.runs[1:])  # the first warms up
+            ]
+    return pd.DataFrame(rows)
+
+
+def ratios(times: pd.DataFrame, name: str, reference: str) -> dict[str, np.ndarray]:
+    """At the largest size, by system: its seconds over the reference's, repetition by repetition.
+
+    `name` is the column that tells the systems apart.
+    """
+    last = times[times["texts"] == times["texts"].max()]
+    wide = last.pivot(index="repetition", columns=name, values="seconds")
+    return {str(c): (wide[c] / wide[reference]).to_numpy() for c in wide if c != reference}

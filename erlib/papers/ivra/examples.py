@@ -1,0 +1,215 @@
+"""How do the explanations read on single texts? (Figures 3 and 4, and more of their kind)"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from datasets import Dataset
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+
+from erlib.attributions import Attribution, attribute
+from erlib.config import RunSpec
+from erlib.papers.ivra.figures import Drawn
+from erlib.papers.ivra.measurements import explained_run
+from erlib.papers.ivra.study import Study
+from erlib.papers.ivra.systems import (
+    LAST,
+    SMAT,
+    SOFTMAX,
+    SPARSEMAX,
+    Task,
+    core_task,
+    data_spec,
+    method_of,
+    recipe,
+    task_named,
+    variant_of,
+)
+from erlib.reports.heatmap import heatmap_grid
+from erlib.reports.markup import Html
+from erlib.reports.style import BLUE, ORANGE, SIGNED, figure_style, new_figure
+from erlib.training.identity import rows_of
+
+WORDS = (8, 18)  # of a quoted text
+LINE = 78  # characters of a drawn line
+MONO = 0.602  # width of a character of the drawn font, in its size
+SHADES = LinearSegmentedColormap.from_list("for and against", [ORANGE, "white", BLUE])
+
+
+def scores(study: Study, rows: Dataset, run: RunSpec, explainer: str) -> list[Attribution]:
+    """What an explainer says of the texts, word by word."""
+    return attribute(
+        study.classifier(run), rows, method_of(explainer),
+        variant=variant_of(study.settings, explainer), level="word",
+    )  # fmt: skip
+
+
+def figure_3(study: Study) -> Drawn:
+    """One text by softmax, sparsemax and LIME, and the modules' coefficients ω, λ and η.
+
+    Both modules are trained for simulatability; LIME is taken of the Baseline.
+    """
+    task = core_task(study.settings)
+    rows = _texts(study, task, 1)
+    said = {
+        name: scores(study, rows, _run(study, task, name, "SIM"), name)[0]
+        for name in (SOFTMAX, SPARSEMAX, "LIME")
+    }
+    figure, axes = new_figure(4, 4, width=10.5, height=6.4)
+    tables = []
+    with figure_style():
+        places = axes[0][0].get_gridspec()
+        assert places is not None
+        for axis in (*axes[0], *axes[1]):
+            axis.remove()
+        words = figure.add_subplot(places[:2, :])
+        _draw_words(words, said, width=10.3)
+        for row, name in zip(axes[2:], (SOFTMAX, SPARSEMAX), strict=True):
+            classifier = study.classifier(_run(study, task, name, "SIM"))
+            assert classifier.explainer is not None
+            found = {k: v.cpu().numpy() for k, v in classifier.explainer.coefficients().items()}
+            for axis, (symbol, values) in zip(row, found.items(), strict=True):
+                _draw_coefficients(axis, symbol, values)
+                tables.append(_coefficient_rows(name, symbol, values))
+            row[0].set_ylabel(f"{name.split(' - ')[1]}\nlayer")
+    return figure, pd.concat([_word_rows(said), *tables], ignore_index=True)
+
+
+SYMBOLS = {"omega_q": "ω of queries", "omega_k": "ω of keys", "lambda": "λ", "eta": "η"}
+ACROSS = {"omega_q": "head and feature", "omega_k": "head and feature", "lambda": "head", "eta": ""}
+
+
+def _draw_coefficients(axis: Axes, name: str, values: np.ndarray) -> None:
+    flat = values.reshape(len(values), -1)
+    mean = {"lambda": flat.mean(axis=1, keepdims=True), "eta": flat.mean()}
+    relative = flat / mean.get(name, 1.0)
+    spread = max(float(np.abs(relative - 1).max()), 1e-3)
+    sns.heatmap(
+        relative,
+        ax=axis,
+        cmap=SIGNED,
+        norm=TwoSlopeNorm(1.0, 1 - spread, 1 + spread),
+        xticklabels=False,
+        yticklabels=list(range(1, len(flat) + 1)),
+    )
+    axis.set(title=SYMBOLS[name], xlabel=ACROSS[name])
+    axis.tick_params(axis="y", rotation=0)
+    axis.grid(False)
+
+
+def _coefficient_rows(explainer: str, name: str, values: np.ndarray) -> pd.DataFrame:
+    flat = values.reshape(len(values), -1)
+    layers, places = np.indices(flat.shape)
+    return pd.DataFrame(
+        {"explainer": explainer, "what": SYMBOLS[name], "layer": layers.ravel() + 1,
+         "place": places.ravel(), "value": flat.ravel()}
+    )  # fmt: skip
+
+
+def figure_4(study: Study) -> Drawn:
+    """Two questions about one passage, by integrated gradients and by IvRA-sparsemax (CONS)."""
+    task = task_named(study.settings, "SQuAD")
+    chosen = _same_passage(study, task)
+    explained = {
+        name: scores(study, chosen, _run(study, task, name, "CONS"), name)
+        for name in ("Integrated Gradients", SPARSEMAX)
+    }
+    said = {
+        f"{name}: {row['question']}": found[i]
+        for i, row in enumerate(chosen)
+        for name, found in explained.items()
+    }
+    lines = sum(_lines(a.tokens) for a in said.values())
+    figure, [[axis]] = new_figure(width=10.5, height=0.19 * lines + 1.4)
+    with figure_style():
+        _draw_words(axis, said, width=10.3)
+    return figure, _word_rows(said)
+
+
+def _same_passage(study: Study, task: Task) -> Dataset:
+    """The first two questions of the test split that share their passage, the shortest first."""
+    rows = rows_of(data_spec(study.settings, task, recipe(study.settings, task)), "test", None)
+    seen: dict[str, int] = {}
+    pairs = []
+    for i, context in enumerate(rows["context"]):
+        if context in seen:
+            pairs.append((len(context), seen[context], i))
+        seen.setdefault(context, i)
+    if not pairs:
+        raise ValueError(f"no two questions of {task.corpus} share a passage")
+    return rows.select(min(pairs)[1:])
+
+
+def examples(study: Study, count: int) -> Html:
+    """Five explainers on the first test texts: LIME of the Baseline, modules trained for SIM."""
+    task = core_task(study.settings)
+    rows = _texts(study, task, count)
+    names = (LAST, "LIME", SMAT, SOFTMAX, SPARSEMAX)
+    said = {name: scores(study, rows, _run(study, task, name, "SIM"), name) for name in names}
+    labels = rows.features["label"].names
+    return Html("").join(
+        heatmap_grid(
+            {name: [found[i]] for name, found in said.items()},
+            columns=["first seed"],
+            title=f"{i + 1}. gold: {labels[row['label']]}",
+            legend=i == 0,
+        )
+        for i, row in enumerate(rows)
+    )
+
+
+def _run(study: Study, task: Task, explainer: str, criterion: str) -> RunSpec:
+    seed = study.settings.seeds[0]
+    return explained_run(study.settings, "ELECTRA", task, explainer, criterion, seed)
+
+
+def _texts(study: Study, task: Task, count: int) -> Dataset:
+    rows = rows_of(data_spec(study.settings, task, recipe(study.settings, task)), "test", None)
+    fit = [i for i, words in enumerate(rows["words"]) if WORDS[0] <= len(words) <= WORDS[1]]
+    return rows.select((fit or list(range(len(rows))))[:count])
+
+
+def _lines(tokens: list[str]) -> int:
+    return max(line for line, _, _ in laid_out(tokens)) + 1
+
+
+def laid_out(tokens: list[str]) -> list[tuple[int, int, str]]:
+    """(line, column, word) of every word, in lines of at most `LINE` characters."""
+    placed, line, column = [], 0, 0
+    for word in tokens:
+        if column and column + len(word) > LINE:
+            line, column = line + 1, 0
+        placed.append((line, column, word))
+        column += len(word) + 1
+    return placed
+
+
+def _draw_words(axis: Axes, said: Mapping[str, Attribution], width: float) -> None:
+    """Each explanation as a titled paragraph; the colour is the share of the largest |score|."""
+    axis.set_axis_off()
+    size, y = 72 * width / (LINE * MONO) * 0.92, 0.0
+    for title, found in said.items():
+        axis.text(0, y, title, fontsize=9.5, va="center", fontweight="bold")
+        largest = float(np.abs(found.scores).max()) or 1.0
+        for (line, column, word), score in zip(laid_out(found.tokens), found.scores, strict=True):
+            shade = SHADES(0.5 + 0.5 * float(score) / largest)
+            dark = abs(float(score)) / largest > 0.75
+            axis.text(column, y + 1.15 + line * 1.15, word, fontsize=min(size, 9.5),
+                      family="DejaVu Sans Mono", va="center", color="white" if dark else "black",
+                      bbox={"facecolor": shade, "edgecolor": "none", "pad": 1.2})  # fmt: skip
+        y += 1.15 * _lines(found.tokens) + 1.9
+    axis.set(xlim=(0, LINE), ylim=(y - 0.6, -0.8))
+
+
+def _word_rows(said: Mapping[str, Attribution]) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"explainer": title, "what": "score", "place": i, "word": word, "value": float(score)}
+            for title, found in said.items()
+            for i, (word, score) in enumerate(zip(found.tokens, found.scores, strict=True))
+        ]
+    )

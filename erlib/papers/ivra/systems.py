@@ -1,0 +1,280 @@
+"""What does "IvRA" train: which models, for which criteria, with which students?
+
+Three base models on three tasks. Each is fine-tuned (the Baseline), trained once more for every
+criterion with an attention module of one of three kinds, and taught to students, whose agreement
+with it is simulatability. A profile trains its *core* task at full length with every seed; all else
+may be *short*: a few steps that begin where the first seed's Baseline ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from erlib.config import (
+    CheckpointRule,
+    DataSpec,
+    ModelSpec,
+    OptimiserSpec,
+    RunSpec,
+    Teaching,
+    UpdateSpec,
+    term,
+    update,
+)
+from erlib.errors import unknown
+from erlib.parameters import Settings
+
+BASES = ("ELECTRA", "GPT-2", "Llama-2")
+ROLES = {"IMDb": "classification", "SNLI": "pairs", "SQuAD": "questions"}
+TRANSFERS = {"IMDb": "SST2", "SNLI": "MNLI"}  # Figure 8: task → another set of the same kind
+CRITERIA = ("SIM", "COMP", "SUFF", "CONS")
+SUBSETS = tuple(c for n in range(1, 5) for c in combinations(CRITERIA, n))  # 15, the single first
+LOSSES = {"COMP": "comprehensiveness", "SUFF": "sufficiency", "CONS": "consistency"}  # not SIM
+
+# The paper's rows → the attribution.
+SOFTMAX, SPARSEMAX, SMAT = "IvRA - Softmax", "IvRA - Sparsemax", "Attention-SMaT"
+LAST = "Attention (last layer)"
+FIXED = {
+    "Attention (Avg. all layers)": "attention_all",
+    LAST: "attention",
+    "Input X Gradients": "input_x_gradient",
+    "Integrated Gradients": "integrated_gradients",
+    "LIME": "lime",
+}
+MODULES = {SMAT: "smat", SOFTMAX: "ivra-softmax", SPARSEMAX: "ivra-sparsemax"}
+EXPLAINERS = (*FIXED, *MODULES)
+FLOOR = "No explanation (β = 0)"  # the students that Table 1 of the paper lacks
+STUDENTS = 100  # added to the teacher's seed: its head must not begin where the teacher's began
+LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient is trained
+
+
+@dataclass(frozen=True)
+class Task:
+    """A corpus in the place of one of the paper's sets; `kind` is the set whose recipe it takes."""
+
+    paper: str
+    corpus: str
+    kind: str
+
+    @property
+    def spans(self) -> bool:
+        """Is the answer a span, not a class?"""
+        return self.kind == "SQuAD"
+
+
+@dataclass(frozen=True)
+class System:
+    """A model trained for criteria: the module that explains it, and what else may differ."""
+
+    criteria: tuple[str, ...]
+    explainer: str = SPARSEMAX
+    level: str | None = None
+    lr: float | None = None
+    decay: float | None = None
+    outer: str = "simulation"  # eq. 15, or "smat"
+
+    @property
+    def module(self) -> str:
+        """As `ModelSpec` calls it."""
+        name = MODULES[self.explainer]
+        return name if self.level is None else f"{name}-{self.level}"
+
+
+def tasks(settings: Settings, base: str) -> list[Task]:
+    """The tasks of a base model that the profile has, in the paper's order."""
+    every = [Task(name, settings.roles[role], name) for name, role in ROLES.items()]
+    return [t for t in every if t.paper in settings.grid["bases"][base]["tasks"]]
+
+
+def task_named(settings: Settings, paper: str) -> Task:
+    """The task that is or stands in for this set of the paper."""
+    if paper not in ROLES:
+        raise unknown("task", paper, ROLES)
+    return Task(paper, settings.roles[ROLES[paper]], paper)
+
+
+def transfer_target(settings: Settings, task: Task) -> Task | None:
+    """The other set of the same kind, if this source of data has one."""
+    found = [role["corpus"] for role in settings.roles["transfer"] if role["task"] == task.paper]
+    return Task(TRANSFERS[task.paper], found[0], task.paper) if found else None
+
+
+def core_task(settings: Settings) -> Task:
+    """Where claims are decided: every seed, at full length."""
+    return task_named(settings, "IMDb")
+
+
+def is_core(settings: Settings, base: str, task: Task) -> bool:
+    """Is this trained at full length?"""
+    return "short" not in settings.grid or (base == "ELECTRA" and task == core_task(settings))
+
+
+def seeds_of(settings: Settings, base: str, task: Task, explainer: str, criterion: str
+             ) -> tuple[int, ...]:  # fmt: skip
+    """Every seed for the rows of the core task that decide claims, the first for the others."""
+    many = settings.grid["every_seed"]
+    if many == "all":
+        return settings.seeds
+    core = is_core(settings, base, task) and explainer in many[criterion]
+    return settings.seeds if core else settings.seeds[:1]
+
+
+def recipe(settings: Settings, task: Task, stage: str = "full") -> dict[str, Any]:
+    """The profile's sizes and rates: those of full runs and of the task, under those of a stage."""
+    grid = settings.grid
+    found = {**grid["full"], **grid["tasks"][task.kind]}
+    return found if stage == "full" else {**found, **grid.get(stage, {})}
+
+
+def data_spec(
+    settings: Settings, task: Task, sizes: dict[str, Any], taught: Teaching | None = None
+) -> DataSpec:
+    """The texts of a run; with `taught`, a student's."""
+    return DataSpec(
+        task.corpus,
+        settings.source,
+        sizes["max_length"],
+        sizes.get("train_rows"),
+        sizes.get("dev_rows"),
+        taught=taught,
+    )
+
+
+def model_spec(settings: Settings, base: str, task: Task, explainer: str | None) -> ModelSpec:
+    """The base model with the head of the task."""
+    options = settings.grid["bases"][base]
+    return ModelSpec(
+        options["name"],
+        task="span" if task.spans else "classify",
+        layers=options.get("layers", settings.grid["tasks"][task.kind].get("layers")),
+        explainer=explainer,
+        frozen=options.get("frozen", False),
+    )
+
+
+def baseline(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
+    """The base model, fine-tuned with cross-entropy alone."""
+    sizes = {**recipe(settings, task), **settings.grid["bases"][base].get("baseline", {})}
+    return RunSpec(
+        data_spec(settings, task, sizes),
+        model_spec(settings, base, task, None),
+        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
+        seed=seed,
+        update=update("plain", **_decay(sizes)),
+    )
+
+
+def trained(
+    settings: Settings, base: str, task: Task, system: System, seed: int, stage: str = "full"
+) -> RunSpec:
+    """A model trained for criteria.
+
+    Cross-entropy is always a part (Table 5), except for SIM alone: it trains ω, λ and η of a
+    fine-tuned model, whose answers stay what they are. Sets with SIM and short runs begin from the
+    Baseline.
+    """
+    sizes = recipe(settings, task, stage)
+    short = stage != "full" and stage in settings.grid
+    simulated = "SIM" in system.criteria
+    alone = system.criteria == ("SIM",)
+    sizes = {**sizes, **_tuned(settings, base, system)}
+    lr = sizes["lr"] if system.lr is None else system.lr
+    return RunSpec(
+        data_spec(settings, task, sizes),
+        model_spec(settings, base, task, system.module),
+        objective=(
+            term("task", 0.0 if alone else 1.0),
+            *(term(LOSSES[c]) for c in system.criteria if c != "SIM"),
+        ),
+        optimiser=_optimiser(sizes, lr, "train_student_ce" if alone else "dev_loss"),
+        seed=seed,
+        update=_update(settings, system, sizes, lr),
+        start=baseline(settings, base, task, seed) if short or simulated else None,
+    )
+
+
+def _tuned(settings: Settings, base: str, system: System) -> dict[str, Any]:
+    """The learning rate and decay of the criterion; of several, those with the smallest rate."""
+    rates: dict[str, dict[str, Any]] = settings.grid["bases"][base].get("tuned", {})
+    own = [rates.get(criterion, {}) for criterion in system.criteria]
+    found = min(own, key=lambda options: options.get("lr", float("inf")))
+    return found if system.decay is None else {**found, "decay": system.decay}
+
+
+def _update(settings: Settings, system: System, sizes: dict[str, Any], lr: float) -> UpdateSpec:
+    options = {"explainer_lr": lr * settings.grid["explainer_factor"], **_decay(sizes)}
+    if "SIM" not in system.criteria:
+        return update("plain", **options)
+    pilot = settings.grid["pilot"]
+    return update("pilot", student_lr=pilot["student_lr"], beta=pilot["beta"],
+                  outer=system.outer, **options)  # fmt: skip
+
+
+def _decay(sizes: dict[str, Any]) -> dict[str, float]:
+    return {"decay": sizes["decay"]} if "decay" in sizes else {}
+
+
+def _optimiser(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
+    return OptimiserSpec(
+        lr=lr,
+        epochs=sizes["epochs"],
+        batch_size=sizes["batch_size"],
+        betas=(0.9, 0.999),
+        clip=sizes.get("clip"),
+        checkpoint=CheckpointRule(metric, patience=None),
+    )
+
+
+def method_of(explainer: str) -> str:
+    """The attribution behind a row of the tables."""
+    if explainer in MODULES:
+        return "smat" if explainer == SMAT else "ivra"
+    return FIXED[explainer]
+
+
+def variant_of(settings: Settings, explainer: str) -> str:
+    """The paper's settings of the attribution, or cheaper ones where the profile says so."""
+    return settings.grid.get("variants", {}).get(explainer, "ivra")
+
+
+def student(
+    settings: Settings, base: str, task: Task, teacher: RunSpec, explainer: str,
+    stage: str = "student", transferred: Task | None = None,
+) -> RunSpec:  # fmt: skip
+    """A fresh model that learns what `teacher` answers, helped by its explanations.
+
+    `transferred`: the set whose texts it learns from, where that is not the teacher's own.
+    """
+    where = transferred or task
+    sizes = recipe(settings, where, pupil_recipe(settings, stage))
+    told = explainer != FLOOR
+    teaching = Teaching(teacher)
+    if told:
+        teaching = Teaching(teacher, method_of(explainer), variant_of(settings, explainer))
+    module = MODULES.get(explainer, "ivra-softmax") if told else None
+    beta = term("simulation", settings.grid["pilot"]["beta"])
+    learns = update(sizes["update"], **_decay(sizes))
+    if told:
+        factor = settings.grid["explainer_factor"]
+        learns = update(sizes["update"], explainer_lr=sizes["lr"] * factor, **_decay(sizes))
+    return RunSpec(
+        data_spec(settings, where, sizes, teaching),
+        model_spec(settings, base, where, module),
+        objective=(term("task"), beta) if told else (term("task"),),
+        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
+        seed=teacher.seed + STUDENTS,
+        update=learns,
+    )
+
+
+def pupil_recipe(settings: Settings, stage: str) -> str:
+    """The recipe of a student: that of the stage, or of all where the profile knows but one."""
+    return stage if stage in settings.grid else "student"
+
+
+def subset_name(criteria: Sequence[str]) -> str:
+    """As Table 5 writes it: Sim+Comp."""
+    return "+".join(c.capitalize() for c in criteria)

@@ -1,0 +1,224 @@
+"""Which numbers stand in the paper's tables?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from erlib.papers.ivra import measurements
+from erlib.papers.ivra.study import Study, chosen
+from erlib.papers.ivra.systems import (
+    EXPLAINERS,
+    FLOOR,
+    SUBSETS,
+    subset_name,
+    tasks,
+)
+from erlib.parameters import Settings
+from erlib.reports.paper_numbers import Beside, beside
+
+BY_CRITERION = {"SIM": ("table1", "table8"), "COMP": ("table2", "table9"),
+                "SUFF": ("table3", "table10"), "CONS": ("table4", "table11")}  # fmt: skip
+OTHERS = ("GPT-2", "Llama-2")
+OURS = {
+    "minilm": "MiniLM",
+    "gpt2-shaped": "GPT-2-shaped, from scratch",
+    "llama-shaped": "Llama-shaped, from scratch",
+}
+# Table 11 alone calls SMaT so in its lower half.
+PRINTED = {("table11", "Llama-2|Attention-SMaT"): "Llama-2|SMaT"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as it is read, and the numbers behind it."""
+
+    wide: pd.DataFrame
+    long: pd.DataFrame
+
+
+def model_name(settings: Settings, base: str) -> str:
+    """What plays the part of a base model; short for the hub's own."""
+    options = settings.grid["bases"][base]
+    layers = f", {options['layers']} layers" if "layers" in options else ""
+    return OURS.get(options["name"], options["name"].split("/")[-1]) + layers
+
+
+def by_criterion(study: Study, criterion: str, *, others: bool = False) -> Shown:
+    """Tables 1 to 4 of the first base model by criterion, Tables 8 to 11 of the `others`."""
+    table = BY_CRITERION[criterion][others]
+    bases = OTHERS if others else ("ELECTRA",)
+    cells = [c for c in study.by_explainer if c.base in bases and c.criterion == criterion]
+    frame = study.frame(cells)
+    names = frame["base"] + "|" + frame["row"]
+    scale = 100 if table == "table8" else 1  # which alone is in per cent
+    ours = pd.DataFrame(
+        {
+            "row": [PRINTED.get((table, name), name) for name in names],
+            "column": frame["task"],
+            "value": scale * frame["value"],
+        }
+    )
+    order = [f"{base}|{row}" for base in bases for row in (*EXPLAINERS, FLOOR)]
+    order = [PRINTED.get((table, name), name) for name in order]
+    found = beside(
+        ours, "ivra", table, rows=[r for r in order if r in set(ours["row"]) or FLOOR not in r],
+        stands_for=corpora(study.settings), digits=1 if scale == 100 else 3,
+    )  # fmt: skip
+    return _shown(study, found)
+
+
+def _shown(study: Study, found: Beside) -> Shown:
+    """With our models' names in the rows, and the standard error beside the deviation."""
+    wide = found.wide()
+    wide.index = pd.Index([_row_name(study.settings, str(name)) for name in wide.index])
+    long = found.long
+    return Shown(wide, long.assign(ours_se=long["ours_std"] / np.sqrt(long["n"].clip(lower=1))))
+
+
+def _row_name(settings: Settings, name: str) -> str:
+    base, _, row = name.partition("|")
+    return f"{row}\n{model_name(settings, base)} for {base}" if row else name
+
+
+def corpora(settings: Settings) -> dict[str, str]:
+    """Our corpus → the paper's set that it is or stands in for."""
+    return {task.corpus: task.paper for task in tasks(settings, "ELECTRA")}
+
+
+def table_5(study: Study) -> Shown:
+    """Accuracy, or span F1, by the set of criteria that the model was trained for."""
+    frame = study.frame([c for c in study.accuracies if c.base == "ELECTRA"])
+    names = {"+".join(s): subset_name(s) for s in SUBSETS} | {"Baseline": "ELECTRA baseline"}
+    ours = pd.DataFrame(
+        {"row": frame["row"].map(names), "column": frame["task"], "value": frame["value"]}
+    )
+    order = [*(names["+".join(s)] for s in SUBSETS), "ELECTRA baseline"]
+    printed = beside(ours, "ivra", "table5", metric="accuracy", digits=1,
+                     rows=[r for r in order if r in set(ours["row"])],
+                     stands_for=corpora(study.settings))  # fmt: skip
+    costs = (
+        study.frame(study.accuracies)
+        .query("base == 'ELECTRA'")
+        .pivot_table(index="row", columns="task", values="value", sort=False)
+    )
+    shown = _shown(study, printed)
+    lost = (costs - costs.loc["Baseline"]).rename(index=names)
+    long = shown.long.assign(
+        cost=[lost.get(c, pd.Series(dtype=float)).get(r, np.nan)
+              for r, c in zip(shown.long["row"], shown.long["column"], strict=True)]
+    )  # fmt: skip
+    return Shown(shown.wide, long)
+
+
+def table_6(study: Study) -> Beside:
+    """AUC of explanations against rationales, by word."""
+    frame = study.frame(measurements.plausible(study.settings))
+    ours = frame.rename(columns={"task": "column"})[["row", "column", "value"]]
+    corpus = study.settings.roles["plausibility"]
+    return beside(ours, "ivra", "table6", stands_for={corpus: "MovieReviews"})
+
+
+def table_7(study: Study) -> Shown:
+    """Every criterion by learning rate and decay."""
+    frame = study.frame(measurements.tuned(study.settings))
+    frame = frame.assign(value=frame["value"].where(frame["criterion"] != "SIM",
+                                                    100 * frame["value"]))  # fmt: skip
+    metrics = {"SIM": "simulatability_pct", "COMP": "comp_aopc", "SUFF": "suff_aopc",
+               "CONS": "consistency_spearman"}  # fmt: skip
+    columns = []
+    for criterion, metric in metrics.items():
+        ours = frame[frame["criterion"] == criterion].rename(columns={"criterion": "column"})
+        columns.append(
+            beside(ours[["row", "column", "value"]], "ivra", "table7", metric=metric,
+                   rows=list(dict.fromkeys(ours["row"])), digits=1 if criterion == "SIM" else 3)
+        )  # fmt: skip
+    return Shown(
+        pd.concat([column.wide() for column in columns], axis=1),
+        pd.concat([column.long for column in columns], ignore_index=True),
+    )
+
+
+def base_table(study: Study) -> pd.DataFrame:
+    """How well each base model has learnt each task: accuracy beside the majority class."""
+    rows = []
+    for cell in measurements.base_answers(study.settings):
+        found = study.rows[cell.spec]
+        rows.append(
+            {
+                "base": cell.base,
+                "model": model_name(study.settings, cell.base),
+                "task": cell.task.paper,
+                "corpus": cell.task.corpus,
+                "seed": cell.seed,
+                "accuracy or span F1": study.value(cell),
+                "exact match": 100 * found["exact_match"] if cell.task.spans else np.nan,
+                "majority class": np.nan if cell.task.spans else 100 * found["majority"],
+            }
+        )
+    means = pd.DataFrame(rows).drop(columns="seed")
+    keys = ["base", "model", "task", "corpus"]
+    return means.groupby(keys, sort=False).agg("mean").assign(
+        seeds=means.groupby(keys, sort=False).size()
+    ).reset_index()  # fmt: skip
+
+
+def floor_table(study: Study) -> pd.DataFrame:
+    """What explanations add to students: SIM of each method minus that of students without any."""
+    rows = []
+    for base in dict.fromkeys(c.base for c in study.by_explainer):
+        for task in tasks(study.settings, base):
+            where = {"base": base, "task": task.paper, "criterion": "SIM"}
+            floor = chosen(study.by_explainer, **where, row=FLOOR)
+            for row in measurements.explainers(study.settings, base, task):
+                found = study.difference(chosen(study.by_explainer, **where, row=row), floor)
+                if found is not None:
+                    gains = 100 * np.array(found["differences"])
+                    rows.append(
+                        {
+                            "base": base,
+                            "task": task.paper,
+                            "method": row,
+                            "floor": 100 * np.mean([study.value(c) for c in floor]),
+                            "above the floor": gains.mean(),
+                            "std": gains.std(ddof=1) if len(gains) > 1 else np.nan,
+                            "seeds": len(gains),
+                        }
+                    )
+    return pd.DataFrame(rows)
+
+
+def collusion_table(study: Study) -> pd.DataFrame:
+    """Teacher and scaffold student under both outer losses, and what a fresh student makes of it.
+
+    The direct KL of eq. 15 can fall because both agree on any map; the outer cross-entropy, and
+    above all a student that was not there, cannot be helped by that.
+    """
+    rows = []
+    for cell in measurements.colluding(study.settings):
+        student = cell.spec.run
+        assert student is not None and student.data.taught is not None
+        history = study.history(student.data.taught.run)
+        floor = chosen(study.by_explainer, base="ELECTRA", task=cell.task.paper, row=FLOOR)
+        rows.append(
+            {
+                "outer loss": OUTER[cell.row],
+                "seed": cell.seed,
+                **{
+                    f"{name}, {when} epoch": history[f"train_{column}"].iloc[place]
+                    for name, column in (("outer CE", "student_ce"), ("KL", "student_kl"))
+                    for when, place in (("first", 0), ("last", -1))
+                },
+                "entropy of r, last epoch": history["train_entropy"].iloc[-1],
+                "SIM of a fresh student": 100 * study.value(cell),
+                "SIM without explanations": next(
+                    (100 * study.value(c) for c in floor if c.seed == cell.seed), np.nan
+                ),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+OUTER = {"simulation": "CE + KL (eq. 15)", "smat": "CE, held out (SMaT)"}

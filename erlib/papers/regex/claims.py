@@ -1,0 +1,265 @@
+"""Which of our numbers go into which claim of the paper?
+
+What a claim says and how it is decided are data (`erlib/claims/regex.toml`); here are the
+measurements of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erlib.metrics.task import f1_difference
+from erlib.papers.regex.grid import (
+    BEST,
+    PAPERS_BEST,
+    SHORT,
+    Cell,
+    ablated,
+    attacked,
+    faithful,
+    fresh,
+    full_text,
+    initialisations,
+    swept,
+)
+from erlib.papers.regex.study import WORDS, Study
+from erlib.papers.regex.systems import ATTRIBUTIONS, GUIDES
+from erlib.papers.regex.tables import similarities
+from erlib.reports.claims import claims, decidable
+
+CORE_CLAIMS = ("RX-C1", "RX-C2", "RX-C3", "RX-C6", "RX-C8", "RX-C11")
+Measured = dict[str, dict[str, Any]]
+OTHERS = [a for a in ATTRIBUTIONS if a not in (*BEST, "RAND")]
+
+
+def measure_claims(study: Study) -> dict[str, Measured]:
+    """Claim id → part → what its rule takes."""
+    table = _Faithfulness(study, faithful(study.settings))
+    variants = _Faithfulness(study, ablated(study.settings))
+    measured = {
+        "RX-C1": table.gains("DeepLift", "norm_suff"),
+        "RX-C2": table.gains("aGa", "norm_suff"),
+        "RX-C3": {
+            f"{pair} {attribution}": given
+            for attribution in BEST
+            for pair, given in table.gains(attribution, "norm_comp").items()
+        },
+        "RX-C4": {p: g for p, g in table.gains("a", "norm_comp").items() if p.startswith("Amaz")},
+        "RX-C5": {WORDS[m]: table.best_two(m) for m in WORDS},
+        "RX-C6": _f1_gains(study),
+        "RX-C7": _fresh_gains(study),
+        "RX-C8": {"pairs of initialisations": _between(study, small=False)},
+        "RX-C9": {"with the untrained model": _with_untrained(study)},
+        "RX-C10": {"pairs of initialisations": _between(study, small=True)},
+        "RX-C11": {
+            f"{a} {WORDS[m]}": variants.change(
+                a, m, "w/o robustness improvement", "w/o explanation guided training"
+            )
+            for m in WORDS
+            for a in BEST
+        },
+        "RX-C12": {
+            f"{guide} {a} {WORDS[m]}": variants.change(a, m, *_aggregations(variants, guide))
+            for guide in GUIDES
+            for m in WORDS
+            for a in BEST
+        },
+        "RX-C13": {
+            f"{system} {a}": variants.change(a, "norm_suff", "w/o robustness improvement", system)
+            for system in ("w/o virtual adversarial training", "w/o input gradient regularization")
+            for a in BEST
+        },
+        "RX-C14": {"success rate": _attack(study)},
+        "RX-C15": {
+            f"{'λ4' if name == 'lambda' else 'K'} {WORDS[m]}": _best_of_sweep(study, name, m)
+            for name, m in PAPERS_BEST
+        },
+        "RX-C16": {
+            f"{a} {WORDS[m]}": table.over_random(a, m)
+            for m in WORDS
+            for a in ATTRIBUTIONS
+            if a != "RAND"
+        },
+    }
+    return {claim: decidable(parts) for claim, parts in measured.items() if parts}
+
+
+def remark(claim: str, measured: Measured) -> str:
+    """What a reader has to know of a verdict that rests on some of its claim's parts."""
+    if len(measured) == len(claims("regex")[claim].parts):
+        return ""
+    return "Parts not measured have fewer than three seeds in this profile, or none."
+
+
+class _Faithfulness:
+    """AOPC per text of the cells of a table, by pair, system, attribution and seed."""
+
+    def __init__(self, study: Study, cells: Sequence[Cell]) -> None:
+        self.study = study
+        self.cells = {
+            (f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c.spec for c in cells
+        }
+
+    def systems(self) -> set[str]:
+        """Those that were measured."""
+        return {key[1] for key in self.cells}
+
+    def pairs(self) -> list[str]:
+        """In the paper's order."""
+        return list(dict.fromkeys(key[0] for key in self.cells))
+
+    def seeds(self, pair: str, *wanted: tuple[str, str]) -> list[int]:
+        """Those of which all wanted (system, attribution) were measured."""
+        each = [{k[3] for k in self.cells if k[:3] == (pair, *w)} for w in wanted]
+        return sorted(set.intersection(*each)) if each else []
+
+    def texts(self, pair: str, system: str, attribution: str, seed: int, m: str) -> NDArray:
+        """[text] AOPC"""
+        return self.study.aopc(self.cells[pair, system, attribution, seed], m)
+
+    def change(self, a: str, m: str, before: str, after: str, pair: str = "SST->SST") -> dict:
+        """after − before, per seed and text."""
+        seeds = self.seeds(pair, (before, a), (after, a))
+        return _paired(
+            [
+                self.texts(pair, after, a, s, m) - self.texts(pair, before, a, s, m)
+                for s in seeds
+            ]
+        )  # fmt: skip
+
+    def gains(self, a: str, m: str) -> Measured:
+        """REGEX − Baseline in every pair."""
+        return {pair: self.change(a, m, "Baseline", "REGEX", pair) for pair in self.pairs()}
+
+    def over_random(self, a: str, m: str) -> dict:
+        """Attribution − random under REGEX, the mean over the pairs."""
+
+        def difference(pair: str, seed: int) -> NDArray:
+            return self.texts(pair, "REGEX", a, seed, m) - self.texts(
+                pair, "REGEX", "RAND", seed, m
+            )
+
+        return self._over_pairs([a, "RAND"], difference)
+
+    def best_two(self, m: str) -> dict:
+        """Mean of α∇α and DeepLift − the best of the others, under REGEX; mean over the pairs."""
+
+        def difference(pair: str, seed: int) -> NDArray:
+            values = {a: self.texts(pair, "REGEX", a, seed, m) for a in ATTRIBUTIONS if a != "RAND"}
+            best = max(OTHERS, key=lambda a: float(values[a].mean()))
+            return np.mean([values[a] for a in BEST], axis=0) - values[best]
+
+        return self._over_pairs([*BEST, *OTHERS], difference)
+
+    def _over_pairs(self, needed: list[str], difference: Callable[[str, int], NDArray]) -> dict:
+        """One number per seed that has every pair: the mean over pairs, each counting the same."""
+        wanted = [("REGEX", a) for a in needed]
+        seeds = set.intersection(*({*self.seeds(pair, *wanted)} for pair in self.pairs()))
+        return {
+            "differences": [
+                float(np.mean([difference(pair, seed).mean() for pair in self.pairs()]))
+                for seed in sorted(seeds)
+            ]
+        }
+
+
+def _paired(rows: list[NDArray]) -> dict[str, Any]:
+    return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
+
+
+def _aggregations(variants: _Faithfulness, guide: str) -> tuple[str, str]:
+    """The mean and the ℓ2 variant of a guide, trained equally long."""
+    norm = f"{guide} (l2)"
+    if guide == "IG":
+        norm = SHORT if SHORT in variants.systems() else "REGEX"
+    return f"{guide} (Mean)", norm
+
+
+def _f1_gains(study: Study) -> Measured:
+    cells = {(f"{c.source}->{c.target}", c.system, c.seed): c for c in full_text(study.settings)}
+    found: dict[str, list[NDArray]] = {}
+    for (pair, system, seed), cell in cells.items():
+        if system == "Baseline":
+            other = cells[pair, "REGEX", seed]
+            found.setdefault(pair, []).append(_two_answers(study, cell, other))
+    return {pair: _f1_paired(rows) for pair, rows in found.items()}
+
+
+def _fresh_gains(study: Study) -> Measured:
+    """FRESH from REGEX − FRESH from the Baseline; and FRESH from REGEX − REGEX on the full text."""
+    cells = {(f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c
+             for c in [*fresh(study.settings), *full_text(study.settings)]}  # fmt: skip
+    wanted = {
+        **{
+            f"{pair} {a}": (pair, ("Baseline", a), ("REGEX", a))
+            for pair, a in (("SST->SST", "aGa"), ("SST->SST", "DeepLift"), ("SST->IMDB", "aGa"),
+                            ("SST->Yelp", "aGa"), ("Yelp->Yelp", "DeepLift"), ("Yelp->SST", "aGa"))
+        },
+        **{
+            f"{pair} {a} against full text": (pair, ("REGEX", "Full-text"), ("REGEX", a))
+            for pair, a in (("SST->SST", "aGa"), ("Yelp->Yelp", "DeepLift"))
+        },
+    }  # fmt: skip
+    measured = {}
+    for part, (pair, before, after) in wanted.items():
+        seeds = [k[3] for k in cells if k[:3] == (pair, *before) and (pair, *after, k[3]) in cells]
+        rows = [
+            _two_answers(study, cells[pair, *before, seed], cells[pair, *after, seed])
+            for seed in seeds
+        ]
+        if rows:
+            measured[part] = _f1_paired(rows)
+    return measured
+
+
+def _two_answers(study: Study, before: Cell, after: Cell) -> NDArray:
+    """[text, (gold, before's, after's)] of the texts that both saw."""
+    a, b = (study.texts(c.spec).set_index("id") for c in (before, after))
+    shared = [i for i in a.index if i in b.index]
+    columns = [a.loc[shared, "label"], a.loc[shared, "predicted"], b.loc[shared, "predicted"]]
+    return np.stack(columns, axis=1).astype(float)
+
+
+def _f1_paired(rows: list[NDArray]) -> dict[str, Any]:
+    differences = [f1_difference(r) for r in rows]
+    return {"differences": differences, "per_text": rows, "statistic": f1_difference}
+
+
+def _between(study: Study, *, small: bool) -> dict[str, Any]:
+    """REGEX − Baseline for every pair of initialisations, per text."""
+    by_system = {s: similarities(study, s, small=small) for s in ("Baseline", "REGEX")}
+    trained = [n for n in initialisations(study.settings, small=small)["REGEX"] if n[0] != "#"]
+    pairs = list(combinations(sorted(trained), 2))
+    return _paired([by_system["REGEX"][p] - by_system["Baseline"][p] for p in pairs])
+
+
+def _with_untrained(study: Study) -> dict[str, Any]:
+    by_system = {s: similarities(study, s, small=False) for s in ("Baseline", "REGEX")}
+    pairs = [p for p in by_system["REGEX"] if "#Untrained" in p]
+    return _paired([by_system["REGEX"][p] - by_system["Baseline"][p] for p in pairs])
+
+
+def _attack(study: Study) -> dict[str, Any]:
+    rates = {(c.system, c.seed): 100 * study.value(c.spec, "success_rate")
+             for c in attacked(study.settings)}  # fmt: skip
+    seeds = [seed for system, seed in rates if system == "REGEX"]
+    return {"differences": [rates["REGEX", s] - rates["Baseline", s] for s in seeds]}
+
+
+def _best_of_sweep(study: Study, name: str, m: str) -> dict[str, Any]:
+    """In how many seeds the best value, by the mean over attributions, is the paper's."""
+    means: dict[int, dict[float, list[float]]] = {}
+    for value, cells in swept(study.settings, name).items():
+        for cell in cells:
+            found = float(study.aopc(cell.spec, m).mean())
+            means.setdefault(cell.seed, {}).setdefault(value, []).append(found)
+    best = []
+    for of_seed in means.values():
+        mean = {value: float(np.mean(found)) for value, found in of_seed.items()}
+        best.append(max(mean, key=mean.__getitem__))
+    return {"successes": sum(b in PAPERS_BEST[name, m] for b in best), "trials": len(best)}

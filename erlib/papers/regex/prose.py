@@ -1,0 +1,271 @@
+"""Which sentences do the numbers themselves write?"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+from erlib.papers.regex.grid import (
+    BEST,
+    MAIN,
+    SHORT,
+    ablated,
+    attacked,
+    faithful,
+    fresh,
+    full_text,
+    swept,
+)
+from erlib.papers.regex.study import METRICS, WORDS, Study
+from erlib.papers.regex.systems import (
+    ABLATIONS,
+    ATTRIBUTIONS,
+    is_core,
+    run_spec,
+)
+from erlib.papers.regex.tables import similarities
+from erlib.parameters import Settings
+from erlib.training.stages import Results
+
+
+def reduced(settings: Settings) -> str:
+    """What this profile has less of than the paper, in one line; empty where nothing is."""
+    grid = settings.grid
+    if grid["core"] == "all":
+        return ""
+    model, erased, long = grid["model"], grid["erased_rows"], grid.get("long", grid["core"])
+    layers = f", its first {model['layers']} layers," if "layers" in model else ""
+    parts = [
+        f"MiniLM{layers} in place of BERT-base",
+        f"at most {grid['train_rows']} training texts",
+        f"{len(settings.seeds)} seeds of 5 for {', '.join(grid['core'])} in SST's domain",
+        "one seed (n=1) elsewhere",
+        f"short runs from the Baseline's weights but for {', '.join(long)} in SST's domain",
+        f"{erased['core']} erased texts in SST's domain, {erased['wide']} elsewhere",
+        f"{grid['initialisations']} of 4 initialisations",
+        f"IG with {grid['points']} points, as a guide once per epoch",
+        f"FRESH from {', '.join(grid['fresh']['sources'])}",
+    ]
+    return "; ".join(parts)
+
+
+def about_training(settings: Settings, results: Results) -> str:
+    """How far the runs are ahead of the majority class, and which did not learn their task."""
+    runs = results["runs"]
+    runs = runs[[s.optimiser.lr > 0 for s in runs["spec"]]]  # without the untrained models
+    ahead = 100 * (runs["dev_accuracy"] - runs["dev_majority"])
+    core = [run_spec(settings, "Baseline", "SST", seed) for seed in settings.seeds]
+    decisive = ", ".join(f"{x:+.0f}" for x in ahead[runs["spec"].isin(core)])
+    text = (
+        f"{len(runs)} runs and {len(results['classifiers'])} classifiers of rationales. Points of "
+        f"dev accuracy over the majority class: {decisive} for the Baselines of SST's domain, "
+        f"{ahead.min():+.0f} to {ahead.max():+.0f} for all runs."
+    ).replace("-", "−")
+    weak = Counter(spec.data.corpus for spec in runs["spec"][ahead <= 0])
+    if not weak:
+        return text
+    total = Counter(spec.data.corpus for spec in runs["spec"])
+    names = ", ".join(f"{n} of {total[corpus]} on {corpus}" for corpus, n in weak.items())
+    return f"{text} Not trained, so that nothing follows from them (not above it): {names}."
+
+
+def about_faithfulness(study: Study) -> str:
+    """In how many pairs REGEX is ahead, and attributions of random; and how they rank."""
+    table, lines = _wide(study), []
+    for m, word in WORDS.items():
+        means = table[table["metric"] == m].pivot_table(
+            index="pair", columns=["system", "attribution"], values="value"
+        )
+        gains = (means["REGEX"] > means["Baseline"]).sum()
+        useful = means["REGEX"].gt(means["REGEX", "RAND"], axis=0).sum()
+        lines.append(
+            f"Of {len(means)} pairs, REGEX is ahead in {word} in {_counts(gains)}; under REGEX, "
+            f"attributions are ahead of RAND in {_counts(useful.drop('RAND'))}."
+        )
+    return "\n\n".join([*lines, *(_ranking(table, m) for m in WORDS), _undefined(study)])
+
+
+def _counts(found: pd.Series) -> str:
+    return ", ".join(f"{int(found[a])} ({a})" for a in ATTRIBUTIONS if a in found)
+
+
+def _undefined(study: Study) -> str:
+    """Whose values are 0 by definition, as metrics.md §2 asks for."""
+    parts = []
+    for system in MAIN:
+        shares: dict[bool, list[float]] = {True: [], False: []}
+        for c in faithful(study.settings):
+            if c.system == system:
+                shares[c.source == c.target == "SST"].append(study.value(c.spec, "undefined"))
+        home, away = (100 * np.mean(shares[where]) for where in (True, False))
+        parts.append(f"{system} {home:.0f} % in SST's domain, {away:.0f} % elsewhere")
+    return f"Texts that a model is no surer of than of an empty one count as 0: {'; '.join(parts)}."
+
+
+def _wide(study: Study) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "pair": f"{c.source}->{c.target}",
+            "system": c.system,
+            "attribution": c.attribution,
+            "seed": c.seed,
+            "metric": m,
+            "value": study.value(c.spec, name),
+        }
+        for c in faithful(study.settings)
+        for m, name in METRICS.items()
+    )
+
+
+def _ranking(table: pd.DataFrame, m: str) -> str:
+    """Friedman's test over pairs and seeds, and Nemenyi's critical difference of mean ranks."""
+    chosen = table[(table["metric"] == m) & (table["system"] == "REGEX")]
+    blocks = chosen.pivot_table(index=["pair", "seed"], columns="attribution", values="value")
+    blocks = blocks[[a for a in ATTRIBUTIONS if a != "RAND"]].dropna()
+    ranks = rankdata(-blocks.to_numpy(), axis=1).mean(axis=0)
+    n, k = blocks.shape
+    p = friedmanchisquare(*blocks.to_numpy().T).pvalue
+    critical = studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n))
+    order = sorted(zip(ranks, blocks.columns, strict=True))
+    named = ", ".join(f"{name} {rank:.1f}" for rank, name in order)
+    return (
+        f"Mean ranks of the five attributions in {WORDS[m]} under REGEX over {n} pairs and seeds: "
+        f"{named}; Friedman p = {p:.2g}, Nemenyi's critical difference {critical:.1f}."
+    )
+
+
+def about_attack(study: Study) -> str:
+    """Both systems' flips, and McNemar's view of the texts that both classified correctly."""
+    cells = attacked(study.settings)
+    first = {c.system: c for c in cells if c.seed == study.settings.seeds[0]}
+    tables = {s: study.texts(c.spec).set_index("id") for s, c in first.items()}
+    flipped = {s: (t["before"] == t["label"]) & (t["after"] != t["label"])
+               for s, t in tables.items()}  # fmt: skip
+    both = np.logical_and.reduce([t["before"] == t["label"] for t in tables.values()])
+    only = {s: int((flipped[s] & ~flipped[o] & both).sum())
+            for s, o in (("REGEX", "Baseline"), ("Baseline", "REGEX"))}  # fmt: skip
+    kinds = " ".join(" ".join(t["kinds"]) for t in tables.values()).split()
+    counts = ", ".join(f"{kinds.count(k)} {k}" for k in dict.fromkeys(kinds)) or "none"
+    rates = ", ".join(
+        f"{s} {study.value(c.spec, 'successes'):.0f} of {study.value(c.spec, 'correct'):.0f}"
+        for s, c in first.items()
+    )
+    return (
+        f"Flipped, of the texts classified correctly before: {rates}. Of the {int(both.sum())} "
+        f"texts that both classify correctly, {only['Baseline']} flip for the Baseline alone and "
+        f"{only['REGEX']} for REGEX alone. Changes made: {counts}."
+    )
+
+
+def about_sweep(study: Study, name: str) -> str:
+    """Where the sweep is best, by the mean over its attributions."""
+    said = []
+    for m, column in METRICS.items():
+        means = {
+            value: np.mean([study.value(c.spec, column) for c in cells])
+            for value, cells in swept(study.settings, name).items()
+        }
+        best = max(means, key=means.__getitem__)
+        spread = max(means.values()) - min(means.values())
+        said.append(f"{WORDS[m]} is best at {best:g} (largest difference {spread:.3f})")
+    return f"In our runs {'; '.join(said)}."
+
+
+def about_guide(check: pd.DataFrame, settings: Settings) -> str:
+    """What remembering the guide changes."""
+    rho, shared = check["rank correlation"], check["masked by both"]
+    return (
+        f"Rank correlation of the guide with {settings.grid['points']} points, made before the "
+        f"first batch, with one of 50 points made for each batch: {rho.mean():.2f} on average over "
+        f"{len(check)} batches ({rho.iloc[0]:.2f} in the first, {rho.iloc[-1]:.2f} in the last); "
+        f"{100 * shared.mean():.0f} % of the masked tokens are the same."
+    )
+
+
+def about_cost(table: pd.DataFrame) -> str:
+    """What REGEX costs here, beside what the paper prints."""
+    times = table.set_index("system")["times Baseline"]
+    return (
+        f"A step of REGEX costs {times['REGEX']:.1f} times one of the Baseline, and "
+        f"{times['REGEX, 50 points per batch']:.0f} times with a guide of 50 points for every "
+        f"batch; the paper prints 2.1. The robustness terms alone cost "
+        f"{times['with robustness terms']:.1f} times."
+    )
+
+
+def about_perturbation(check: pd.DataFrame) -> str:
+    """What the ascent is worth, at the paper's step size and at larger ones."""
+    paper, *larger = check.to_dict("records")
+    others = ", ".join(f"{r['times']:.1f} at η = {r['step size η']:g}" for r in larger)
+    return (
+        f"At the paper's step size δ has cosine {paper['cosine with the random start']:.2f} with "
+        f"its random start and changes predictions {paper['times']:.2f} times as much as a random "
+        f"δ of the same size; {others}."
+    )
+
+
+def about_core(study: Study) -> str:
+    """How much the Baseline and REGEX differ where claims are decided."""
+    table = _wide(study)
+    means = table[table["pair"] == "SST->SST"].pivot_table(
+        index=["attribution", "metric"], columns="system", values="value"
+    )
+    parts = [
+        f"{a} {WORDS[m]} {means.loc[(a, m), 'Baseline']:.2f} to {means.loc[(a, m), 'REGEX']:.2f}"
+        for m in WORDS
+        for a in BEST
+    ]
+    return f"In SST's domain, Baseline to REGEX: {'; '.join(parts)}."
+
+
+def about_fresh(study: Study) -> str:
+    """What reading nothing but rationales costs, by attribution and support."""
+    means: dict[tuple[str, str], list[float]] = {}
+    cells = [c for c in full_text(study.settings) if c.source in _fresh_sources(study)]
+    for c in [*cells, *fresh(study.settings)]:
+        found = 100 * study.value(c.spec, "f1_macro")
+        means.setdefault((c.system, c.attribution), []).append(found)
+    parts = [
+        f"{system} " + ", ".join(f"{a} {np.mean(means[system, a]):.1f}"
+                                 for a in ("Full-text", *ATTRIBUTIONS) if (system, a) in means)
+        for system in MAIN
+    ]  # fmt: skip
+    sources = " and ".join(_fresh_sources(study))
+    return f"Mean F1-macro (%) of the pairs from {sources}: {'; '.join(parts)}."
+
+
+def _fresh_sources(study: Study) -> list[str]:
+    return list(study.settings.grid["fresh"]["sources"])
+
+
+def about_agreement(study: Study, *, small: bool) -> str:
+    """Mean similarity between trained models, and with the untrained one."""
+    parts = []
+    for system in MAIN:
+        by_pair = similarities(study, system, small=small)
+        means = {pair: per_text.mean() for pair, per_text in by_pair.items()}
+        trained = [v for pair, v in means.items() if "#Untrained" not in pair]
+        untrained = [v for pair, v in means.items() if "#Untrained" in pair]
+        parts.append(
+            f"{system} {np.mean(trained):.2f} between {len(trained)} pair"
+            f"{'s' if len(trained) > 1 else ''} of trained models, "
+            f"{np.mean(untrained):.2f} with the untrained one"
+        )
+    return f"Mean Jaccard@25 %: {'; '.join(parts)}."
+
+
+def about_ablation(study: Study) -> str:
+    """What each part is worth in sufficiency, each variant against REGEX trained as long."""
+    found: dict[str, list[float]] = {}
+    for c in ablated(study.settings):
+        if c.attribution in BEST:
+            found.setdefault(c.system, []).append(study.value(c.spec, METRICS["norm_suff"]))
+    means = {system: np.mean(values) for system, values in found.items()}
+    parts = []
+    for system in (name for name in ABLATIONS if name.startswith("w/o")):
+        against = "REGEX" if is_core(study.settings, system) else SHORT
+        parts.append(f"{system} {means[system] - means[against]:+.3f}".replace("-", "−"))
+    return f"Sufficiency, mean of {' and '.join(BEST)}, against REGEX: {'; '.join(parts)}."

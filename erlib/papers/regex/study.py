@@ -1,0 +1,52 @@
+"""What did the grid measure, cell by cell?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from erlib.config import EvalSpec, RunSpec
+from erlib.metrics.faithfulness import aopc
+from erlib.models import Classifier, load_classifier
+from erlib.parameters import Settings
+from erlib.training.executors import default_device, open_store, per_text
+from erlib.training.identity import run_hash
+from erlib.training.stages import Results
+
+METRICS = {
+    "norm_suff": "normalised_sufficiency",
+    "norm_comp": "normalised_comprehensiveness",
+}
+WORDS = {"norm_suff": "sufficiency", "norm_comp": "comprehensiveness"}
+
+
+class Study:
+    """The grid's results, found by what was asked for."""
+
+    def __init__(self, settings: Settings, results: Results) -> None:
+        self.settings = settings
+        tables = [results["measurements"], results["rationales"]]
+        self.rows: dict[EvalSpec, dict] = {
+            row["spec"]: row for table in tables for row in table.to_dict("records")
+        }
+
+    def value(self, spec: EvalSpec, name: str) -> float:
+        """One number of an evaluation's summary."""
+        return float(self.rows[spec][name])
+
+    def texts(self, spec: EvalSpec) -> pd.DataFrame:
+        """The evaluation's own table."""
+        return per_text(spec, store=self.settings.store, device=self.settings.device)
+
+    def aopc(self, spec: EvalSpec, metric: str) -> NDArray[np.float64]:
+        """[text] Σ over bins / (bins + 1) of one of `METRICS`, in the order of the texts."""
+        return aopc(self.texts(spec), METRICS[metric]).to_numpy()
+
+
+def trained(settings: Settings, spec: RunSpec) -> Classifier:
+    """The model of a run that the grid has trained."""
+    sealed = open_store(settings.store).get("runs", run_hash(spec))
+    if sealed is None:
+        raise ValueError(f"run {run_hash(spec)} has not been trained; carry out the grid first")
+    return load_classifier(str(sealed.path)).to(settings.device or default_device())

@@ -1,0 +1,51 @@
+"""Which texts do the models see?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from erlib.data import corpus_report, load_data, truncated_share
+from erlib.models import load_classifier
+from erlib.papers.regex.systems import RATIO, run_spec, sets
+from erlib.parameters import Settings
+from erlib.training.identity import rows_of
+
+
+def table_data(settings: Settings) -> pd.DataFrame:
+    """The six sets as the models see them."""
+    classifier = load_classifier(settings.grid["model"]["name"])
+    rows = []
+    for this in sets(settings).values():
+        data = run_spec(settings, "Baseline", this.paper, settings.seeds[0]).data
+        tested = settings.grid.get("test_rows", {}).get("core" if this.paper == "SST" else "wide")
+        for split, count in (("train", data.train_rows), ("test", tested)):
+            used = rows_of(data, split, count)
+            texts = classifier.encode(used, max_length=data.max_length)
+            shares = np.bincount([t.label or 0 for t in texts]) / len(texts)
+            names = used.features["label"].names
+            rows.append(
+                {
+                    "stands for": this.paper,
+                    "set": f"{this.corpus} {split}",
+                    "texts": len(texts),
+                    "of": len(load_data(this.corpus, split=split, source=settings.source)),
+                    "classes": ", ".join(f"{n} {100 * s:.0f} %"
+                                         for n, s in zip(names, shares, strict=False)),
+                    "mean length": np.mean([len(t.input_ids) for t in texts]),
+                    "% cut": 100 * truncated_share(texts),
+                    "rationale, % of words": RATIO[this.paper],
+                }
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def about_data(settings: Settings) -> str:
+    """Which corpus stands for which, and what rules dropped before anything was counted."""
+    lines = []
+    for this in sets(settings).values():
+        report = corpus_report(this.corpus, settings.source)
+        if report.dropped:
+            dropped = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
+            lines.append(f"* Left out of {this.corpus} by rule: {dropped}.")
+    return "\n".join(dict.fromkeys(lines))

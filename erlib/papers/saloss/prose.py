@@ -1,0 +1,237 @@
+"""Which sentences do the numbers themselves write?"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pandas as pd
+from scipy.stats import binomtest
+
+from erlib.data import corpus_report
+from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
+from erlib.papers.saloss.figures import importance
+from erlib.papers.saloss.stages import chosen, not_trained, searched
+from erlib.papers.saloss.systems import (
+    AUDITED,
+    BASELINE,
+    EQ3,
+    SALOSS,
+    recipe_of,
+    system_of,
+    task_of,
+    tasks,
+)
+from erlib.papers.saloss.tables import FUNCTIONS, NAMES, SHOWN, flip_tests, fractions, fresh, power
+from erlib.parameters import Settings
+from erlib.training.stages import Results
+
+SEEDS = 3  # of the paper
+LONGEST = 512  # tokens of a text in the paper
+
+
+def reduced(settings: Settings) -> str:
+    """What this profile has less of than the paper, in one line; empty where nothing is."""
+    every, parts = tasks(settings), []
+    for size, what in (
+        ("train_rows", "training texts"),
+        ("fresh_rows", "for a FRESH classifier"),
+        ("flip_rows", "test texts for flips"),
+        ("max_length", "tokens of a text"),
+    ):
+        counts = [n for task in every if (n := recipe_of(settings, task).get(size)) is not None]
+        if counts and not (size == "max_length" and max(counts) == LONGEST):
+            parts.append(f"{_span(min(counts), max(counts), ',')} {what}")
+    for what, roles in (("FRESH", "fresh_sets"), ("Table 8", "salience_sets")):
+        measured = [task.paper for task in every if task.role in settings.grid[roles]]
+        if len(measured) < len(every):
+            parts.append(f"{what} on {' and '.join(measured)} only")
+    wide, seeds = [task.paper for task in every if not task.core], len(settings.seeds)
+    if seeds < SEEDS:
+        parts.append(f"{seeds} seed{'s' if seeds > 1 else ''} of the paper's {SEEDS}")
+    if len(wide) == len(every):
+        parts.append("SaLoss models that go on from the Baseline for a few steps")
+    elif wide:
+        parts.append(
+            f"one seed for {', '.join(wide)}, whose SaLoss models go on from the Baseline (n=1)"
+        )
+    if settings.grid["contiguous_seeds"] < seeds:
+        parts.append(f"contiguous rationales of {settings.grid['contiguous_seeds']} seed")
+    if settings.grid["model"] == "minilm":
+        layers = settings.grid.get("layers")
+        cut = f" with {layers} layers" if layers else ""
+        parts.append(f"MiniLM{cut} in place of BERT, SciBERT and RoBERTa")
+    return ", ".join(parts)
+
+
+def about_data(settings: Settings) -> str:
+    """Which corpus stands for which set, where it is read from, and what rules dropped."""
+    every = tasks(settings)
+    stands = "; ".join(f"{t.corpus} for {t.paper}" for t in every)
+    ratios = ", ".join(f"{t.paper} {t.percent} %" for t in every)
+    lines = [f"In the paper's places: {stands}. Share of words in a rationale: {ratios}."]
+    if settings.source == "packaged":
+        lines[0] += (
+            " Stand-ins are the same kind of task (short sentences, topics, a document with a "
+            "query, long documents, tweets with three classes), and nothing more is claimed of "
+            "them: the first of two snippets, of which one has to say which is more positive, is "
+            "the document, the second the query."
+        )
+    elsewhere = [t.corpus for t in every if t.source != settings.source]
+    if elsewhere:
+        lines.append(
+            f"Read from ERLIB_DATA, since {settings.source} lacks it: {', '.join(elsewhere)}."
+        )
+    dropped = []
+    for task in every:
+        report = corpus_report(task.corpus, task.source)
+        if report.dropped:
+            rules = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
+            dropped.append(f"* of {task.corpus} {rules}")
+    return "\n\n".join([*lines, *(["Left out by rule:", "\n".join(dropped)] if dropped else [])])
+
+
+def about_training(settings: Settings, results: Results) -> str:
+    """How many models there are, how well Baselines learnt, and which models did not."""
+    runs = results["baselines"]
+    points = 100 * (runs["dev_accuracy"] - runs["dev_majority"])
+    margins = points.groupby([task_of(settings, s).paper for s in runs["spec"]], sort=False)
+    above = ", ".join(
+        f"{paper} {_span(of.min(), of.max(), '.0f')}" for paper, of in margins
+    ).replace("-", "−")
+    text = (
+        f"{len(runs)} Baselines, {len(results['systems'])} regularised models and "
+        f"{len(results['fresh'])} FRESH classifiers. Accuracy of the Baselines on dev, in points "
+        f"above the majority class: {above}."
+    )
+    weak = Counter(
+        f"{'FRESH on' if spec.data.extract else system_of(spec) + ' on'} "
+        f"{task_of(settings, spec).paper}"
+        for spec in not_trained(results)
+    )
+    if weak:
+        names = ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(weak.items()))
+        text += (
+            " Models that are not above it are marked “not trained” in the tables, and nothing is "
+            f"concluded from them: {names}."
+        )
+    return text
+
+
+def _span(low: float, high: float, digits: str) -> str:
+    a, b = f"{low:{digits}}", f"{high:{digits}}"
+    return a if a == b else f"{a} to {b}"
+
+
+def about_search(settings: Settings, results: Results) -> str:
+    """Which λ the development texts chose, among which, and by how much."""
+    weights, table = chosen(results), results["search"]
+    lines = []
+    for (corpus, system), tried in searched(settings).items():
+        name = f"{corpus}, {system}" if system == EQ3 else corpus
+        if len(tried) == 1:
+            lines.append(f"{name} {power(weights[corpus, system])}, the only one tried")
+            continue
+        fraction = [
+            value
+            for spec, value in zip(table["spec"], table["fraction"], strict=True)
+            if spec.data.corpus == corpus and system_of(spec.run) == system
+        ]
+        span = _span(min(fraction), max(fraction), ".2f")
+        lines.append(f"{name} {power(weights[corpus, system])} of {len(tried)} (fractions {span})")
+    signs = ", ".join(SHOWN[s] for s in settings.grid["search_attributions"])
+    return f"λ with the smallest fraction of tokens on dev texts, by {signs}: {'; '.join(lines)}."
+
+
+def about_flips(settings: Settings, results: Results) -> str:
+    """In how many cells SaLoss needs fewer tokens, where tests agree, and what beats random."""
+    table = flip_tests(settings, results)
+    better = table[table["SaLoss"] < table["Baseline"]]
+    paper = (better["rank-sum"] < 0.05).sum()
+    ours = (better["Holm"] < 0.05).sum()
+    means = fractions(settings, results).query("sign != 'random'")
+    means = means[means["system"] == SALOSS].groupby(["set", "sign"])["fraction"].mean()
+    best = []
+    for task in tasks(settings):
+        first = means[task.paper] == means[task.paper].min()
+        signs = [SHOWN[sign] for sign in SHOWN if first[sign]]
+        best.append(f"{task.paper} {'all alike' if len(signs) == len(SHOWN) else '='.join(signs)}")
+    under = {
+        name: (table[f"{name}\nunder random"] < 0.05).sum() for name in ("Baseline", "SaLoss")
+    }
+    return (
+        f"SaLoss needs fewer tokens in {len(better)} of {len(table)} cells (the paper: 19 of 20); "
+        f"by the paper's rank-sum test in {paper}, by signed-rank tests after Holm in {ours}. "
+        f"Best attribution of SaLoss: {', '.join(best)}. Under a random order (one-sided "
+        f"signed-rank, p < .05): {under['Baseline']} cells of the Baseline's, {under['SaLoss']} of "
+        f"SaLoss's {len(table)}."
+    )
+
+
+def about_fresh(settings: Settings, results: Results) -> str:
+    """How well classifiers of rationales do, by support."""
+    found = fresh(settings, results)
+    means = found.groupby(["shape", "system"])["f1_macro"].mean()
+    sets = found["set"].nunique()
+    parts = [
+        f"{shape.replace('_', '-')}: Baseline {means[shape, BASELINE]:.2f}, TextRank "
+        f"{means[shape, SALOSS]:.2f}, Uniform {means[shape, 'Uniform']:.2f}"
+        for shape in ("top_k", "contiguous")
+    ]
+    where = "seeds" if sets == 1 else f"{sets} sets and their seeds"
+    return f"Mean F1 over {where}, by the model that chose the words, {'; '.join(parts)}."
+
+
+def about_functions(settings: Settings, results: Results) -> str:
+    """In how many cells one salience function needs fewer tokens than another, with sign tests."""
+    found = fractions(settings, results).query("sign != 'random'")
+    means = found.groupby(["set", "sign", "system"])["fraction"].mean().unstack()
+    cells = means[list(FUNCTIONS)].dropna()
+    parts = []
+    for a, b in ((SALOSS, "TFIDF"), (SALOSS, "ChiSquared"), ("TFIDF", "ChiSquared")):
+        fewer, more = (cells[a] < cells[b]).sum(), (cells[a] > cells[b]).sum()
+        p = binomtest(fewer, fewer + more).pvalue if fewer + more else 1.0
+        equal = len(cells) - fewer - more
+        ties = f", {equal} equal" if equal else ""
+        parts.append(
+            f"{NAMES.get(a, a)} under {NAMES.get(b, b)} in {fewer} of {len(cells)}{ties} "
+            f"(sign test p {p:.2f})"
+        )
+    return f"Fewer tokens, by cells: {'; '.join(parts)}."
+
+
+def about_audit(settings: Settings, results: Results) -> str:
+    """What the models of the audit are, which λ they have, and what is not reproduced."""
+    weights, corpus = chosen(results), settings.roles[AUDITED]
+    return (
+        f"On {corpus}. Models of eq. 3 and of the second softmax alone have the λ that was chosen "
+        f"for eq. 3 ({power(weights[corpus, EQ3])}); all others that of SaLoss "
+        f"({power(weights[corpus, SALOSS])}). “Without” and “with” are one model each, or the same "
+        "model measured twice; the spread over seeds in the tables above says what is noise.\n\n"
+        "Not reproduced: the code never turns dropout on again after its first look at the dev "
+        "texts, takes the training texts in order of their length and without shuffling, looks at "
+        "the dev loss five times an epoch (here: at its end), does not clear IG's gradients "
+        "between its points, and has AdamW without bias correction."
+    )
+
+
+def about_tags(settings: Settings, results: Results) -> str:
+    """The tagger, and the tags whose importance moves most."""
+    data, tagger = importance(settings, results), installed_tagger()
+    means = data.pivot_table(index=["set", "tag"], columns="system", values="importance")
+    moved: pd.DataFrame = (means["SaLoss"] - means["Baseline"]).unstack("set")
+    parts = []
+    for task in tasks(settings):
+        if task.paper in moved:
+            column = moved[task.paper].dropna()
+            up, down = column.idxmax(), column.idxmin()
+            parts.append(
+                f"{task.paper} most up {up} ({column[up]:+.3f}), most down {down} "
+                f"({column[down]:+.3f})".replace("-", "−")
+            )
+    offline = ", which needs no download (the paper: spaCy's)" if tagger == "pattern" else ""
+    return (
+        f"Tags by {TAGGER_NAMES[tagger]}{offline}. Stop words stay in: most pronouns, auxiliaries "
+        "and conjunctions, of which the paper speaks, are stop words, and its code drops them. "
+        "Texts without capitals have few PROPN and, stripped of punctuation, no PUNCT. With "
+        f"SaLoss: {'; '.join(parts)}."
+    )

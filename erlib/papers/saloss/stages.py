@@ -1,0 +1,228 @@
+"""In which order are SaLoss's models trained and measured, and what of each?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import pandas as pd
+
+from erlib.config import DataSpec, EvalSpec, RunSpec
+from erlib.data.parts_of_speech import installed_tagger
+from erlib.papers.saloss.systems import (
+    ATTRIBUTIONS,
+    AUDIT,
+    AUDITED,
+    BASELINE,
+    EQ3,
+    MEASURED_ON,
+    PER_TEXT,
+    SALIENCE,
+    SALOSS,
+    SUPPORTS,
+    TAGGED,
+    fresh_spec,
+    recipe_of,
+    run_spec,
+    seeds_of,
+    system_of,
+    task_of,
+    tasks,
+)
+from erlib.parameters import Settings
+from erlib.training.stages import Results, Stage
+
+
+def grid(settings: Settings) -> list[Stage]:
+    """Baselines; runs at every λ; flips that choose among them; all systems; FRESH; measures."""
+    every = tasks(settings)
+    baselines = [
+        run_spec(settings, task, BASELINE, seed)
+        for task in every
+        for seed in seeds_of(settings, task)
+    ]
+    tried = candidates(settings)
+    trials = [spec for run in tried for spec in search_evals(settings, run)]
+    assumed = {key: weights[-1] for key, weights in searched(settings).items()}
+    systems = system_specs(settings, assumed)
+    fresh = fresh_specs(settings, [*baselines, *systems])
+    measured = eval_specs(settings, [*baselines, *systems], fresh)
+    return [
+        Stage("baselines", lambda r: baselines, len(baselines), baselines[0]),
+        Stage("candidates", lambda r: tried, len(tried), tried[0]),
+        Stage("search", lambda r: trials, len(trials), trials[0]),
+        Stage("systems", lambda r: system_specs(settings, chosen(r)), len(systems), systems[0]),
+        Stage("fresh", lambda r: fresh_specs(settings, supports(r)), len(fresh), fresh[0]),
+        Stage(
+            "measurements",
+            lambda r: eval_specs(settings, supports(r), list(r["fresh"]["spec"])),
+            len(measured),
+            measured[0],
+        ),
+    ]
+
+
+def supports(results: Results) -> list[RunSpec]:
+    """All models of full texts at their final λ."""
+    return [*results["baselines"]["spec"], *results["systems"]["spec"]]
+
+
+def not_trained(results: Results) -> set[RunSpec]:
+    """The models that are not above the majority class on dev: nothing follows from them."""
+    stages = pd.concat([results[name] for name in ("baselines", "systems", "fresh")])
+    return set(stages.loc[stages["dev_accuracy"] <= stages["dev_majority"], "spec"])
+
+
+def searched(settings: Settings) -> dict[tuple[str, str], list[float]]:
+    """(corpus, system) → the λ to try: SaLoss on every task, eq. 3 on the audited one."""
+    every = {(t.corpus, SALOSS): recipe_of(settings, t)["lambdas"] for t in tasks(settings)}
+    return {**every, (settings.roles[AUDITED], EQ3): settings.grid["lambdas_eq3"]}
+
+
+def candidates(settings: Settings) -> list[RunSpec]:
+    """A run of the first seed for every λ."""
+    by_corpus = {task.corpus: task for task in tasks(settings)}
+    return [
+        run_spec(settings, by_corpus[corpus], system, settings.seeds[0], weight)
+        for (corpus, system), weights in searched(settings).items()
+        for weight in weights
+    ]
+
+
+def search_evals(settings: Settings, run: RunSpec) -> list[EvalSpec]:
+    """Decision flips on development texts, by the attributions that the profile looks at."""
+    rows = recipe_of(settings, task_of(settings, run)).get("search_rows")
+    return [flips(run, "dev", rows, sign) for sign in settings.grid["search_attributions"]]
+
+
+def chosen(results: Results) -> dict[tuple[str, str], float]:
+    """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie."""
+    table = results["search"]
+    runs = [spec.run for spec in table["spec"]]
+    found = pd.DataFrame(
+        {
+            "corpus": table["corpus"].to_numpy(),
+            "system": [system_of(run) for run in runs],
+            "weight": [run.objective[-1].weight for run in runs],
+            "fraction": table["fraction"].to_numpy(),
+        }
+    )
+    means = found.groupby(["corpus", "system", "weight"])["fraction"].mean().reset_index()
+    best = means.sort_values(["fraction", "weight"]).drop_duplicates(["corpus", "system"])
+    return {(row.corpus, row.system): float(row.weight) for row in best.itertuples()}
+
+
+def system_specs(settings: Settings, weights: Mapping[tuple[str, str], float]) -> list[RunSpec]:
+    """Every salience function on its tasks, and the audit, at the chosen λ.
+
+    Salience functions other than TextRank take its λ: the paper does not say that they were
+    searched for. Eq. 3 has every seed of its task, the other changes the first.
+    """
+    specs = [
+        run_spec(settings, task, system, seed, weights[task.corpus, SALOSS])
+        for task in tasks(settings)
+        for system in SALIENCE
+        if system == SALOSS or task.role in settings.grid[MEASURED_ON[system]]
+        for seed in seeds_of(settings, task)
+    ]
+    task = next(t for t in tasks(settings) if t.role == AUDITED)
+    for system in AUDIT:
+        weight = weights[task.corpus, EQ3 if system in PER_TEXT else SALOSS]
+        seeds = seeds_of(settings, task) if system == EQ3 else settings.seeds[:1]
+        specs += [run_spec(settings, task, system, seed, weight) for seed in seeds]
+    return specs
+
+
+def fresh_specs(settings: Settings, runs: Sequence[RunSpec]) -> list[RunSpec]:
+    """FRESH classifiers of the three supports in both shapes; of the first in score order too.
+
+    `contiguous_seeds` says how many seeds of a core task have contiguous rationales.
+    """
+    specs = []
+    for run in runs:
+        task = task_of(settings, run)
+        if system_of(run) in SUPPORTS and task.role in settings.grid["fresh_sets"]:
+            specs.append(fresh_spec(settings, task, run, "top_k"))
+            if run.seed in settings.seeds[: settings.grid["contiguous_seeds"]]:
+                specs.append(fresh_spec(settings, task, run, "contiguous"))
+            if task.role == AUDITED and run == runs[0]:
+                specs.append(fresh_spec(settings, task, run, "top_k", order="score"))
+    return specs
+
+
+def prediction_spec(settings: Settings, run: RunSpec) -> EvalSpec:
+    """The answers of a model, or of a FRESH classifier, to the task's test texts."""
+    rows = recipe_of(settings, task_of(settings, run)).get("test_rows")
+    return EvalSpec(run, _without_rows(run.data), "test", "predictions", rows)
+
+
+def _without_rows(data: DataSpec) -> DataSpec:
+    """What an evaluation reads: how many texts its run was trained on does not name it."""
+    return replace(data, train_rows=None, dev_rows=None)
+
+
+def flips(
+    run: RunSpec,
+    split: str,
+    rows: int | None,
+    sign: str,
+    *,
+    variant: str = "saloss",
+    protocol: str | None = None,
+) -> EvalSpec:
+    """Decision flips by an attribution under the paper's sign, or by "random"."""
+    data, method = _without_rows(run.data), ATTRIBUTIONS.get(sign, sign)
+    return EvalSpec(run, data, split, "flips", rows, method, variant, protocol=protocol)
+
+
+def example_scores(settings: Settings, run: RunSpec) -> EvalSpec:
+    """The word scores of Table 4."""
+    return EvalSpec(
+        run,
+        _without_rows(run.data),
+        "test",
+        "word_scores",
+        settings.grid.get("example_rows"),
+        ATTRIBUTIONS["aGa"],
+        "saloss",
+        level="word",
+    )
+
+
+def signs_of(system: str) -> tuple[str, ...]:
+    """By which attributions a system's decisions are flipped."""
+    if system == "Uniform":  # FRESH alone
+        return ()
+    if system in AUDIT:
+        return ("a",)
+    return (*(("random",) if system == BASELINE else ()), *ATTRIBUTIONS)
+
+
+def eval_specs(
+    settings: Settings, runs: Iterable[RunSpec], fresh: Iterable[RunSpec]
+) -> list[EvalSpec]:
+    """Everything that the tables and figures read."""
+    specs: list[EvalSpec] = []
+    for run in runs:
+        task, system = task_of(settings, run), system_of(run)
+        sizes = recipe_of(settings, task)
+        rows = sizes.get("flip_rows")
+        if system in (BASELINE, SALOSS, *AUDIT):  # Table 1 and the audit
+            specs.append(prediction_spec(settings, run))
+        specs += [flips(run, "test", rows, sign) for sign in signs_of(system)]
+        if system in (BASELINE, SALOSS):
+            if task.role in TAGGED:
+                tagged = EvalSpec(
+                    run, _without_rows(run.data), "test", "parts_of_speech", sizes.get("tag_rows"),
+                    method=ATTRIBUTIONS["aGa"], variant="saloss", protocol=installed_tagger(),
+                )  # fmt: skip
+                specs.append(tagged)
+                if run.seed == settings.seeds[0]:
+                    specs.append(example_scores(settings, run))
+            if task.role == AUDITED and run.seed == settings.seeds[0]:
+                specs += [
+                    flips(run, "test", rows, "a", protocol="delete"),
+                    flips(run, "test", rows, "xGx", variant="saloss_signed", protocol="matrix"),
+                    flips(run, "test", rows, "IG", protocol="matrix"),
+                ]
+    return [*specs, *(prediction_spec(settings, run) for run in fresh)]

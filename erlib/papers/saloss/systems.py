@@ -1,0 +1,202 @@
+"""What does "Enjoy the Salience" train?
+
+Five tasks; on each a Baseline, SaLoss with TextRank at the λ that development texts choose, and
+SaLoss with three other salience functions at the same λ; a FRESH classifier on the rationales of
+three of them; and on one task the departures of the paper's code, one at a time.
+
+A *core* task is trained from scratch with every seed. The systems of a *wide* task go on from the
+first seed's Baseline for a few steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from erlib.config import (
+    CheckpointRule,
+    DataSpec,
+    Extraction,
+    ModelSpec,
+    OptimiserSpec,
+    RunSpec,
+    Term,
+    term,
+)
+from erlib.data import corpora
+from erlib.errors import unknown
+from erlib.parameters import Settings
+
+# role → the paper's name of its set, and the share of words in a rationale, in per cent
+ROLES = {
+    "sentences": ("SST", 20),
+    "topics": ("AG", 20),
+    "document_query": ("Ev.Inf", 10),
+    "long_documents": ("M.RC", 20),
+    "tweets": ("SEMEVAL", 20),
+}
+TAGGED = ("sentences", "topics", "document_query")  # Figure 1
+AUDITED = "sentences"  # where the departures of the paper's code are measured
+
+BASELINE, SALOSS, EQ3 = "Baseline", "TextRank", "eq. 3"
+# system → options of the salience term; SaLoss is "TextRank", with the loss of the paper's code
+SALIENCE: dict[str, dict[str, Any]] = {
+    SALOSS: {"salience_of": "textrank"},
+    "ChiSquared": {"salience_of": "chi_squared"},
+    "TFIDF": {"salience_of": "tfidf"},
+    "Uniform": {"salience_of": "uniform"},
+}
+# Which of the profile's lists names the tasks of a salience function
+MEASURED_ON = {"ChiSquared": "salience_sets", "TFIDF": "salience_sets", "Uniform": "fresh_sets"}
+# Each changes SaLoss in one thing; the first two are on the scale of eq. 3 and take its λ.
+AUDIT: dict[str, dict[str, Any]] = {
+    EQ3: {"kl": "paper"},
+    "second softmax": {"kl": "second_softmax"},
+    "squared sum": {"kl": "squared_sum"},
+    "CE on probabilities": {"task": "task_on_probabilities"},
+    "code's TextRank": {"window": 8, "steps": 2},
+}
+PER_TEXT = (EQ3, "second softmax")
+
+# The paper's signs for the attributions, and ours.
+ATTRIBUTIONS = {
+    "a": "attention",
+    "xGx": "input_x_gradient",
+    "aGa": "scaled_attention",
+    "IG": "integrated_gradients",
+}
+SUPPORTS = (BASELINE, SALOSS, "Uniform")  # whose rationales FRESH classifiers are trained on
+FRESH_WARMUP = 0.1  # of the first epoch; the paper's other models have none
+
+
+@dataclass(frozen=True)
+class Task:
+    """A corpus in the place of one of the paper's sets."""
+
+    role: str
+    paper: str
+    corpus: str
+    source: str
+    percent: int  # of the words, in a rationale
+    core: bool
+
+    @property
+    def label(self) -> str:
+        """As sentences name it: the paper's set, and the corpus in its place."""
+        return f"{self.paper} ({self.corpus})"
+
+    @property
+    def heading(self) -> str:
+        """As rows and columns of tables name it, on two lines."""
+        return f"{self.paper}\n{self.corpus}"
+
+
+def tasks(settings: Settings) -> list[Task]:
+    """The five tasks in the paper's order.
+
+    A corpus that the wanted source does not have (Evidence Inference is not on the hub) is read
+    from the local folder.
+    """
+    found = []
+    for role, (paper, percent) in ROLES.items():
+        corpus = settings.roles[role]
+        source = settings.source if settings.source in corpora()[corpus].sources else "local"
+        found.append(Task(role, paper, corpus, source, percent, role in settings.grid["core"]))
+    return found
+
+
+def seeds_of(settings: Settings, task: Task) -> tuple[int, ...]:
+    """Every seed for a core task, the first one for a wide task."""
+    return settings.seeds if task.core else settings.seeds[:1]
+
+
+def objective(system: str, weight: float) -> tuple[Term, ...]:
+    """The losses of a system; `weight` is λ."""
+    if system == BASELINE:
+        return (term("task"),)
+    if system not in SALIENCE and system not in AUDIT:
+        raise unknown("system", system, [BASELINE, *SALIENCE, *AUDIT])
+    options = {"kl": "reference", "salience_of": "textrank"}
+    options |= SALIENCE.get(system, {}) | AUDIT.get(system, {})
+    loss = options.pop("task", "task")
+    return (term(loss), term("salience", weight, **options))
+
+
+def system_of(spec: RunSpec) -> str:
+    """The name of the system that a run belongs to; a FRESH classifier's is its support's."""
+    if spec.data.extract is not None:
+        return system_of(spec.data.extract.run)
+    weight = spec.objective[-1].weight
+    names = (BASELINE, *SALIENCE, *AUDIT)
+    return next(name for name in names if objective(name, weight) == spec.objective)
+
+
+def run_spec(
+    settings: Settings, task: Task, system: str, seed: int, weight: float = 0.0
+) -> RunSpec:
+    """One support model: trained from scratch, or from the Baseline on a wide task."""
+    continued = system != BASELINE and not task.core
+    recipe = recipe_of(settings, task) | (settings.grid["continued"] if continued else {})
+    return RunSpec(
+        data=_data(task, recipe),
+        model=_model(settings, recipe),
+        objective=objective(system, weight),
+        optimiser=_optimiser(recipe),
+        seed=seed,
+        start=run_spec(settings, task, BASELINE, seed) if continued else None,
+    )
+
+
+def fresh_spec(
+    settings: Settings, task: Task, support: RunSpec, shape: str, order: str = "document"
+) -> RunSpec:
+    """A new classifier that sees nothing but the rationales (by attention) of a support model."""
+    recipe = recipe_of(settings, task)
+    recipe["train_rows"] = recipe.get("fresh_rows", recipe.get("train_rows"))
+    recipe["warmup"] = FRESH_WARMUP / recipe["epochs"]
+    extract = Extraction(support, task.percent, "attention", "saloss", shape, order)
+    return RunSpec(
+        data=replace(_data(task, recipe), extract=extract),
+        model=_model(settings, recipe),
+        optimiser=_optimiser(recipe),
+        seed=support.seed,
+    )
+
+
+def recipe_of(settings: Settings, task: Task) -> dict[str, Any]:
+    """The profile's settings for a task: those of its own over those of all."""
+    grid = settings.grid
+    return {"model": grid["model"], **grid["training"], **grid["sets"][task.role]}
+
+
+def _data(task: Task, recipe: Mapping[str, Any]) -> DataSpec:
+    return DataSpec(
+        task.corpus,
+        task.source,
+        recipe["max_length"],
+        train_rows=recipe.get("train_rows"),
+        dev_rows=recipe.get("dev_rows"),
+    )
+
+
+def _model(settings: Settings, recipe: Mapping[str, Any]) -> ModelSpec:
+    return ModelSpec(recipe["model"], head="pooled", layers=settings.grid.get("layers"))
+
+
+def _optimiser(recipe: Mapping[str, Any]) -> OptimiserSpec:
+    return OptimiserSpec(
+        lr=recipe["lr"],
+        head_lr=recipe["head_lr"],
+        epochs=recipe["epochs"],
+        batch_size=recipe["batch_size"],
+        warmup=recipe["warmup"],
+        betas=(0.9, 0.999),
+        clip=1.0,
+        checkpoint=CheckpointRule(patience=None),  # all epochs, the best by dev loss kept
+    )
+
+
+def task_of(settings: Settings, spec: RunSpec) -> Task:
+    """The task that a run was trained for."""
+    return next(t for t in tasks(settings) if t.corpus == spec.data.corpus)

@@ -1,0 +1,110 @@
+"""Is a report older than the notebook, the profile or the methods that it was made from?
+
+What a report was made from is kept beside it, in `reports/<profile>/<paper>.sources.json`: hashes
+of the notebook's cells and of the profile's entry for the paper, and the version of every method
+that its runs and evaluations used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from erlib.attributions.registry import METHODS
+from erlib.config import digest, load_profile
+from erlib.losses import OBJECTIVES
+from erlib.models.heads import HEADS
+from erlib.papers import NOTEBOOKS
+from erlib.reports.footer import provenance
+from erlib.reports.ledger import reports_folder, write_whole
+from erlib.training.evaluations import KINDS
+from erlib.training.updates import UPDATES
+
+REGISTRIES: dict[str, Mapping[str, Any]] = {
+    "attribution": METHODS,
+    "evaluation": KINDS,
+    "head": HEADS,
+    "objective": OBJECTIVES,
+    "update": UPDATES,
+}
+
+
+def text_sources(paper: str, profile: str, root: Path) -> dict[str, str]:
+    """Hashes of what is written for a report: the notebook's cells, the profile's entry."""
+    notebook = nbformat.read(root / "notebooks" / f"{NOTEBOOKS[paper]}.ipynb", as_version=4)
+    chosen = load_profile(profile)
+    return {
+        "notebook": digest([[cell.cell_type, cell.source] for cell in notebook.cells]),
+        "profile": digest({"source": chosen["source"], paper: chosen[paper]}),
+    }
+
+
+def used(specs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The models, the corpora and the methods (with their versions) that these `spec.json` name."""
+    names = {found for spec in specs for found in _named(spec)}
+    names |= {("evaluation", KINDS[n].uses or n) for what, n in names if what == "evaluation"}
+    return {
+        "models": sorted(n for what, n in names if what == "model"),
+        "corpora": sorted(n for what, n in names if what == "corpus"),
+        "versions": {
+            f"{what} {n}": REGISTRIES[what][n].version
+            for what, n in sorted(names)
+            if what in REGISTRIES
+        },
+    }
+
+
+def _named(spec: Any) -> Iterator[tuple[str, str]]:
+    """(what, name) of everything in a description, in the runs that it rests on too."""
+    if isinstance(spec, list):
+        for part in spec:
+            yield from _named(part)
+    if not isinstance(spec, Mapping):
+        return
+    if "objective" in spec:
+        yield from (("objective", term["name"]) for term in spec["objective"])
+        yield "head", spec["model"]["head"]
+        yield "model", spec["model"]["name"]
+        yield "update", spec["update"]["name"]
+    for what, key in (("evaluation", "kind"), ("attribution", "method"), ("corpus", "corpus")):
+        if spec.get(key):
+            yield what, spec[key]
+    for part in spec.values():
+        yield from _named(part)
+
+
+def record_sources(
+    paper: str, profile: str, written: Mapping[str, str], *, root: Path, store: Path
+) -> None:
+    """Keep what a report was made from; `written` is `text_sources` before it was executed."""
+    made = provenance(paper, profile, root) or {"runs": [], "evals": []}
+    files = [store / kind / name / "spec.json" for kind in ("runs", "evals") for name in made[kind]]
+    specs = (json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists())
+    text = json.dumps({**written, **used(specs)}, indent=1, ensure_ascii=False)
+    write_whole(sources_file(paper, profile, root), text + "\n")
+
+
+def sources_file(paper: str, profile: str, root: Path | str | None = None) -> Path:
+    """Where a report's sources are kept."""
+    return reports_folder(profile, root) / f"{paper}.sources.json"
+
+
+def out_of_date(paper: str, profile: str, root: Path) -> list[str]:
+    """What has changed since the report was made; nothing where it would come out the same."""
+    file = sources_file(paper, profile, root)
+    if not file.exists():
+        return ["what it was made from is not known"]
+    then, now = json.loads(file.read_text(encoding="utf-8")), text_sources(paper, profile, root)
+    changed = [f"the {what} has changed" for what in now if then[what] != now[what]]
+    for method, version in then["versions"].items():
+        what, name = method.split(" ", 1)
+        current = getattr(REGISTRIES[what].get(name), "version", None)
+        if current is None:
+            changed.append(f"{method} is gone")
+        elif current != version:
+            changed.append(f"{method} was version {version} and is {current}")
+    return changed

@@ -1,0 +1,33 @@
+"""The kinds of evaluation, one file each; importing this registers them."""
+
+from erlib.training.kinds import (
+    agreement,
+    attack,
+    attributions,
+    consistency,
+    curvature,
+    faithfulness,
+    flips,
+    important_share,
+    parts_of_speech,
+    plausibility,
+    predictions,
+    simulatability,
+    word_scores,
+)
+
+__all__ = [
+    "agreement",
+    "attack",
+    "attributions",
+    "consistency",
+    "curvature",
+    "faithfulness",
+    "flips",
+    "important_share",
+    "parts_of_speech",
+    "plausibility",
+    "predictions",
+    "simulatability",
+    "word_scores",
+]

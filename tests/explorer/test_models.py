@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
+
+from erlib.explorer.models import open_model, trained_runs
+from erlib.explorer.reading import predict
+from erlib.explorer.texts import typed
+from erlib.models.classifier import library_quiet
+from erlib.training.store import Store
+from tests import tiny
+
+
+def test_runs_with_a_model_are_listed_under_what_they_are(here):
+    [(label, folder)] = trained_runs(Store(here / "store")).items()
+    system, corpus, model, seed, score, name = label.split(" · ")
+    assert (system, corpus, seed) == ("Baseline", "movies", "seed 3")
+    assert model.startswith("tiny-bert") and score.startswith("dev F1 0.")
+    assert folder.split("/")[-1].startswith(name)
+
+
+def test_a_lost_run_is_not_offered(tmp_path):
+    store = Store(tmp_path)
+    store.make("runs", "00ab", lambda folder: "lost")
+    assert trained_runs(store) == {}
+
+
+def test_a_run_names_its_classes_as_its_corpus_does(here):
+    [(label, folder)] = trained_runs(Store(here / "store")).items()
+    model = open_model(folder)
+    assert (model.label, model.classes, model.note) == (label, ("negative", "positive"), "")
+    prefix = f"run:{folder.rpartition('/')[2][:8]}"
+    assert open_model(prefix).label == label
+
+
+def saved(family, kind, folder, **options):
+    """A model as the library's users save it: its own head, drawn at random."""
+    torch.manual_seed(0)
+    with library_quiet():
+        model = kind.from_pretrained(tiny.directory(family), **options).eval()
+        model.save_pretrained(folder)
+    tiny.tokenizer(family).save_pretrained(folder)
+    return model
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra", "distilbert", "big_bird"])
+def test_a_classifier_of_the_library_predicts_what_it_predicts_there(family, tmp_path):
+    names = {0: "sad", 1: "so-so", 2: "glad"}
+    theirs = saved(family, AutoModelForSequenceClassification, tmp_path, id2label=names)
+    model = open_model(str(tmp_path))
+    assert model.classes == ("sad", "so-so", "glad") and model.note == ""
+    encoded = model.classifier.encode([["a", "great", "film"]])
+    with torch.no_grad():
+        expected = theirs(**model.classifier.batch(encoded).inputs).logits.softmax(-1)[0]
+    answers = dict(predict(model, typed("a great film")).answers)
+    close = 1e-4 if family == "big_bird" else 1e-6  # its GELU is an approximation of ours
+    assert [answers[name] for name in names.values()] == pytest.approx(expected.tolist(), abs=close)
+
+
+def test_a_model_that_answers_questions_is_opened_as_one(tmp_path):
+    saved("bert", AutoModelForQuestionAnswering, tmp_path)
+    model = open_model(str(tmp_path))
+    assert model.classifier.task == "span" and model.classes == () and model.note == ""
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_head_that_was_never_trained_is_said_to_be_so(family):
+    assert "never trained" in open_model(str(tiny.directory(family))).note

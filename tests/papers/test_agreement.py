@@ -1,0 +1,434 @@
+"""The Agreement grid is the paper's, and each of its numbers lands in the right cell and claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from matplotlib.figure import Figure
+from scipy.stats import kendalltau, pearsonr
+from sklearn.metrics import f1_score
+
+from erlib.config import term
+from erlib.models import load_classifier
+from erlib.papers import agreement
+from erlib.papers.agreement import (
+    Study,
+    claims,
+    correlations,
+    figures,
+    prose,
+    systems,
+    tables,
+    vectors,
+)
+from erlib.papers.agreement import study as reading
+from erlib.papers.agreement.groups import combined
+from erlib.parameters import check_parameters
+from erlib.reports import decide, paper_table
+from erlib.reports.claims import claims as claims_of
+from erlib.training.executors import run
+from erlib.training.kinds.agreement import METHODS
+
+PARAMETERS = {"profile": "quick", "data": None, "seeds": [1, 2, 3], "executor": "local",
+              "store": None, "device": "cpu"}  # fmt: skip
+SMALL = {"core": ["SST"], "train_rows": 64, "wide_train_rows": 32}
+TEXTS = [f"t{i}" for i in range(12)]
+
+
+@pytest.fixture
+def settings(monkeypatch):
+    """The quick profile with one core set for both models, and one variant without all seeds."""
+    monkeypatch.delenv(vectors.VARIABLE, raising=False)
+    found = check_parameters("agreement", PARAMETERS)
+    models = {name: {**given, **SMALL} for name, given in found.grid["models"].items()}
+    grid = {**found.grid, "models": models, "core_variants": ["Base", "Tying"], "audit": ["TREC"]}
+    return replace(found, grid=grid)
+
+
+def done(specs, f1=0.8):
+    rows = [
+        {
+            "spec": s, "run": f"run{i}", "status": "done", "best_epoch": s.optimiser.epochs,
+            "dev_f1_binary": f1(s) if callable(f1) else f1, "dev_accuracy": 0.8,
+            "dev_majority": 0.5,
+        }
+        for i, s in enumerate(specs)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def study(settings, monkeypatch):
+    """Results of a grid whose every number is known.
+
+    r of a text is .2 + .01 · seed, .3 more under Tying; τ is .1 below it; DeepLIFT and DeepSHAP
+    are equal, unless dropout is on. Even texts are always right, every third one in one epoch only.
+    """
+    for cached in ("_pairs_by_epoch", "_by_text", "_epochs", "_map", "_read"):
+        getattr(reading, cached).cache_clear()
+    monkeypatch.setattr(reading, "per_epoch", fake_epochs)
+    monkeypatch.setattr(reading, "per_text", fake_texts)
+    timed = SimpleNamespace(read=lambda file: {"seconds": 120.0})
+    store = SimpleNamespace(get=lambda kind, name: timed)
+    monkeypatch.setattr(reading, "open_store", lambda store_path: store)
+    monkeypatch.setattr(reading, "run_hash", lambda spec: "a run")  # without reading the corpora
+    results = {}
+    for stage in systems.grid(settings):
+        specs = stage.specs(results)
+        assert len(specs) <= stage.maximum
+        measured = stage.name == "measurements"
+        results[stage.name] = pd.DataFrame({"spec": specs}) if measured else done(specs)
+    return Study(settings, results)
+
+
+def variant_of(spec):
+    return spec.objective[1].name if len(spec.objective) > 1 else "base"
+
+
+def fake_agreement(spec, dropout=False):
+    level = 0.2 + 0.01 * spec.seed + (0.3 if variant_of(spec) == "tying" else 0)
+    rows = []
+    for a, one in enumerate(METHODS):
+        for other in METHODS[a + 1 :]:
+            same = (one, other) == ("deeplift", "deepshap") and not dropout
+            best = 0.2 if (one, other) == METHODS[2:] else 0
+            for i, text in enumerate(TEXTS):
+                r = 1.0 if same else level + best + 0.001 * i
+                tau = 1.0 if same else r - 0.1
+                rows.append({"method_a": one, "method_b": other, "id": text, "n": 9,
+                             "kendall": tau, "pearson": r, "gap_a": 0.0, "gap_b": 0.0})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def fake_epochs(spec, each, store=None):
+    epochs = range(1, spec.optimiser.epochs + 1)
+    if each.kind == "agreement":
+        return pd.concat([fake_agreement(spec).assign(epoch=e) for e in epochs], ignore_index=True)
+    rows = []
+    for epoch in epochs:
+        for i, text in enumerate(TEXTS):
+            right = i % 2 == 0 or (i % 3 == 0 and epoch == 1)
+            label = int(i < 6)
+            confidence = (0.9 if right else 0.3) - 0.02 * i - (0.1 if each.protocol else 0)
+            p1 = confidence if label else 1 - confidence
+            rows.append({"id": text, "label": label, "predicted": label if right else 1 - label,
+                         "p0": 1 - p1, "p1": p1, "epoch": epoch})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def fake_texts(spec, store=None):
+    if spec.kind == "agreement":
+        return fake_agreement(spec.run, dropout=True)
+    norm = np.arange(len(TEXTS), dtype=float)
+    states = [[0.1 * i**2, 1.0] for i in range(len(TEXTS))]
+    return pd.DataFrame({"id": TEXTS, "norm": norm, "sum": norm, "state": states})
+
+
+def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
+    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
+    assert paper.seeds == (1, 2, 3, 4, 5)
+    lr = {"JWA": 1e-3, "DBERT": 2e-5}
+    for system in systems.systems(paper, ["Base"]):
+        if system.model == "DBERT":  # JWA's vocabulary would be read from the hub
+            spec = systems.run_spec(paper, system, 1)
+            assert spec.optimiser.lr == lr["DBERT"] and spec.model.name == "distilbert-base-uncased"
+            assert (spec.optimiser.epochs, spec.optimiser.batch_size) == (5, 32)
+            assert (spec.optimiser.clip, spec.optimiser.weight_decay) == (1.0, 0.0)
+            assert spec.optimiser.schedule == "constant" and not spec.model.specials
+            assert spec.data.max_length == 200 and spec.data.words == "alphanumeric"
+    assert paper.grid["models"]["JWA"]["lr"] == lr["JWA"]
+    assert paper.grid["lambdas"]["Conicity"] == [0.1, 0.3, 0.5, 1, 5, 10]
+    assert paper.grid["lambdas"]["Tying"] == [0.1, 0.3, 0.5, 1, 5, 10, 20]
+    trec = systems.task_named(paper, "TREC")
+    assert trec.classes == ("ENTY", "HUM")
+    for system in systems.systems(paper):
+        assert len(systems.seeds_of(paper, system)) == 5
+
+
+def test_lambda_is_the_strongest_within_three_points_and_the_search_stops_there(settings):
+    grid = {**settings.grid, "lambdas": {**settings.grid["lambdas"], "Tying": [0.5, 1, 5]}}
+    settings = replace(settings, grid=grid)
+    close = systems.System("JWA", systems.core_tasks(settings, "JWA")[0], "Tying")
+    never = systems.System("DBERT", systems.core_tasks(settings, "DBERT")[0], "Tying")
+
+    def f1(spec):
+        if variant_of(spec) == "base":
+            return 0.80
+        if spec.model.name == "minilm":
+            return 0.6
+        return {5.0: 0.7699, 1.0: 0.7701}.get(spec.objective[1].weight, 0.9)
+
+    results = {}
+    for stage in systems.grid(settings)[:-1]:
+        results[stage.name] = done(stage.specs(results), f1)
+    searched = results["λ search 1"]["spec"]
+    assert not any(s.each_epoch for s in searched if s.objective[1] == term("tying", 5))
+    assert systems.tried(settings, results, close) == [(5, 0.7699), (1, 0.7701)]
+    assert systems.chosen_weight(settings, results, close) == 1
+    assert not systems.within_reach(settings, results, never)
+    assert systems.chosen_weight(settings, results, never) == 0.5
+    chosen = {
+        s.objective[1].weight
+        for s in results["regularised"]["spec"]
+        if (variant_of(s), s.model.name, s.data.corpus) == ("tying", "jwa", close.task.corpus)
+    }
+    assert chosen == {1.0}
+    other = next(t for t in systems.tasks(settings) if t != close.task)
+    wide = systems.System("JWA", other, "Tying")
+    assert systems.chosen_weight(settings, results, wide) == 1  # the core set's
+
+
+def test_core_cells_have_every_seed_and_wide_ones_the_first(study):
+    counts = study.main.groupby(["model", "set", "variant"]).size()
+    assert counts["DBERT", "SST", "Tying"] == 3 == counts["JWA", "SST", "Base"]
+    assert counts["DBERT", "SST", "Conicity"] == 1 == counts["JWA", "IMDB", "Tying"]
+    assert len(counts) == 2 * 4 * 3
+    audited = study.runs[~study.runs.index.isin(study.main.index)]
+    assert set(audited["variant"]) == set(systems.AUDITED) and set(audited["set"]) == {"TREC"}
+
+
+def test_the_toy_example_has_the_paper_s_numbers_by_our_code_and_by_scipy():
+    tau, r = figures.toy_agreement()
+    assert round(tau, 2) == -0.43 and round(r, 2) == 0.99
+    assert tau == pytest.approx(kendalltau(*figures.TOY.values()).statistic)
+    assert r == pytest.approx(pearsonr(*figures.TOY.values()).statistic)
+
+
+def cells(table):
+    keys = ["row", "column", "metric"] if table.long["metric"].nunique() > 1 else ["row", "column"]
+    return table.long.set_index(keys)
+
+
+def test_numbers_stand_in_the_cells_of_their_model_set_and_variant(settings, study):
+    pairs = cells(tables.table_1(study, "JWA"))
+    cell = pairs.loc["G-SHAP vs Int-Grad", "SST", "pearson_r"]
+    assert cell["ours"] == pytest.approx(0.2 + 0.02 + 0.2 + 0.0055)  # seeds 1 to 3, texts 0 to 11
+    assert (cell["n"], cell["paper"]) == (3, 0.87)
+    assert pairs.loc[("DeepLIFT vs D-SHAP", "IMDB", "kendall_tau"), "ours"] == 1
+    noisy = cells(tables.table_1b_dropout(study))
+    cell = noisy.loc["DeepLIFT vs D-SHAP", "SST", "pearson_r"]
+    assert cell["ours"] == pytest.approx(0.2 + 0.02 + 0.0055) and cell["paper"] == 0.34
+    means = cells(tables.table_2(study))
+    gap = [means.loc["DBERT|SUBJ", v, "pearson_r"]["ours"] for v in ("Tying", "Base")]
+    assert gap[0] - gap[1] == pytest.approx(0.3 * 5 / 6)  # one pair of six is always 1
+    assert cells(tables.table_7(study)).loc[("TREC", "JWA"), "ours"] == 2.0
+    weights = cells(tables.table_8(study))
+    assert weights.loc[("JWA|SST", "Tying"), "ours"] == max(settings.grid["lambdas"]["Tying"])
+    groups = tables.table_4(study, "DBERT")
+    easy = np.mean([0.001 * i for i in range(0, 12, 2)])  # even texts
+    level = (5 * 0.22 + 0.2 + 1 + 5 * easy) / 6
+    assert cells(groups).loc[("SST|Easy", "Base"), "ours"] == pytest.approx(level)
+    assert "18 texts" in groups.wide().loc["SST|Easy", "Base"]  # six in each of three seeds
+
+
+def test_f1_is_that_of_the_kept_epoch(study):
+    cell = cells(tables.table_3(study)).loc["JWA|SST", "Base"]
+    labels = [int(i < 6) for i in range(12)]
+    predicted = [y if i % 2 == 0 else 1 - y for i, y in enumerate(labels)]
+    assert cell["ours"] == pytest.approx(f1_score(labels, predicted))
+
+
+def test_a_variant_above_both_others_has_a_dagger(study):
+    table = tables.table_2_tests(study).set_index(["model", "set", "of", "variant"])
+    row = table.loc["JWA", "SST", "r", "Tying"]
+    # 12 texts, all up: 1/2^12 each; Holm over 96 tests, half of them that small (Tying over both
+    # others in 16 cells), so that the largest of these is multiplied by 96
+    assert row["p, above Base"] == pytest.approx(96 / 2**12) and row["†"] == "†"
+    assert np.isnan(row["p, above Tying"]) and row["texts"] == 12
+    assert set(table.xs("Base", level="variant")["†"]) == {""}
+
+
+def test_curvature_is_correlated_with_cartography_over_texts(study):
+    found = cells(tables.table_11(study, "DBERT"))
+    maps = study.map_of(study.runs_of("DBERT", "SST", "Base")[1]).loc[TEXTS]
+    expected = pearsonr(np.arange(12), maps["confidence"]).statistic
+    assert found.loc[("Grad norm|SST|confidence", "Base"), "ours"] == pytest.approx(expected)
+    nearest = [0.1, 0.1, *(0.1 * (i**2 - (i - 1) ** 2) for i in range(2, 12))]
+    expected = pearsonr(nearest, maps["variability"]).statistic
+    assert found.loc[("Min dist|SST|variability", "Base"), "ours"] == pytest.approx(expected)
+
+
+def test_intervals_of_correlations_are_scipy_s_and_sets_are_correlated_apart():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 40))
+    truth = pearsonr(x, y).confidence_interval()
+    r = correlations.pearson(np.stack([x, y], axis=1))
+    low, high, p = correlations.fisher_test(r, 40)
+    assert (low, high) == pytest.approx((truth.low, truth.high))
+    assert p == pytest.approx(pearsonr(x, y).pvalue, abs=0.01)  # normal for t
+    apart = np.concatenate([
+        np.stack([x, x + 9, np.zeros(40)], axis=1), np.stack([x, -x, np.ones(40)], axis=1)
+    ])  # fmt: skip
+    assert correlations.mean_correlation(apart) == pytest.approx(0, abs=1e-6)
+    assert np.isnan(correlations.pearson(np.ones((5, 2))))
+
+
+def test_the_audit_sets_evaluation_mode_beside_dropout_and_each_switch_beside_its_own(study):
+    table = agreement.audit(study).set_index(["switch", "system", "set", "measure"])
+    row = table.loc["dropout while explaining", "DBERT Base", "SST", "r, DeepLIFT and D-SHAP"]
+    assert row["here"] == 1 and row["switched"] == pytest.approx(0.22 + 0.0055)
+    assert row["paper"] == 0.34 and row["change"] == pytest.approx(row["switched"] - 1)
+    predicted = table.loc["dropout while predicting", "DBERT Base", "TREC", "confidence"]
+    assert predicted["change"] == pytest.approx(-0.1)
+    trained = [s for s, *_ in table.index if not s.startswith("dropout")]
+    assert [s.split(" (")[0] for s in trained] == [
+        "conicity: batch axis", "conicity: pads counted", "tying: squared", "tying: pads counted",
+    ]  # fmt: skip
+    assert "is therefore noise from dropout" in prose.about_audit(study)
+
+
+def test_every_claim_is_measured_and_decided_from_paired_seeds(study):
+    found = claims.measure_claims(study)
+    assert set(found) == set(claims_of("agreement")) and len(found) == 13
+    verdicts = {c: decide("agreement", c, parts) for c, parts in found.items()}
+    assert found["AG-C4"]["DBERT SST"]["differences"] == pytest.approx([0.25] * 3)
+    assert verdicts["AG-C1"].verdict == "holds" and verdicts["AG-C1"].n == 3
+    assert verdicts["AG-C2"].verdict == "holds"
+    assert verdicts["AG-C4"].verdict == "holds"
+    assert verdicts["AG-C7"].parts["F1 DBERT SST Tying"].verdict == "holds"
+    assert verdicts["AG-C7"].estimate == 0
+    assert verdicts["AG-C13"].verdict == "holds"
+    # DeepLIFT = DeepSHAP in evaluation mode: not low; under dropout every pair is
+    assert verdicts["AG-C3"].verdict == "fails"
+    assert verdicts["AG-C3"].part == "without dropout SST DeepLIFT vs D-SHAP"
+    noisy = [d for n, d in verdicts["AG-C3"].parts.items() if n.startswith("with dropout")]
+    assert len(noisy) == 5 and {d.verdict for d in noisy} == {"holds"}
+    note = claims.claim_note(study, "AG-C3", verdicts["AG-C3"])
+    assert "JWA on movie_snippets for SST" in note and "paper's code: holds; 5 parts" in note
+    # Conicity has one seed here
+    assert verdicts["AG-C5"].verdict == "inconclusive" and verdicts["AG-C5"].n == 1
+
+
+def test_nothing_is_concluded_from_a_model_that_is_not_above_the_majority_class(settings, study):
+    def weaken(spec, seeds):
+        weak = len(spec.objective) == 1 and spec.seed in seeds and spec.model.name == "jwa"
+        return 0.5 if weak else 0.8
+
+    for seeds, left in (([2], 2), ([1, 2, 3], 1)):
+        results = {
+            name: table.assign(dev_accuracy=[weaken(s, seeds) for s in table["spec"]])
+            if "dev_accuracy" in table
+            else table
+            for name, table in study.results.items()
+        }
+        found = claims.measure_claims(Study(settings, results))
+        assert len(found["AG-C4"]["JWA SST"]["differences"]) == left
+        assert len(found["AG-C4"]["DBERT SST"]["differences"]) == 3
+        assert "JWA SST Base seed 2" in prose.about_training(Study(settings, results))
+
+
+def test_correlations_of_claims_come_with_the_texts_they_are_made_of(study):
+    part = claims.measure_claims(study)["AG-C10"]["Grad norm confidence"]
+    maps = study.map_of(study.runs_of("DBERT", "SST", "Base")[1]).loc[TEXTS]
+    expected = pearsonr(np.arange(12), maps["confidence"]).statistic
+    assert part["differences"] == pytest.approx([expected] * 3)
+    assert part["per_text"][0].shape == (12, 3)
+
+
+def test_effects_of_the_claims_are_those_of_the_paper_s_tables():
+    cells = paper_table("agreement", "table2").set_index(["metric", "row", "column"])["mean"]
+
+    def effect(metric, model, paper, variant):
+        base, treated = (cells[metric, f"{model}|{paper}", v] for v in ("Base", variant))
+        return round(treated - base, 6)
+
+    found = claims_of("agreement")
+    for part in found["AG-C6"].parts:
+        variant, model, paper = part.name.split()
+        assert part.paper == effect("kendall_tau", model, paper, variant), part.name
+    for part in found["AG-C5"].parts:
+        assert part.paper == effect("pearson_r", *part.name.split(), "Conicity"), part.name
+    for part in found["AG-C4"].parts:
+        effects = [effect("pearson_r", part.name, s, "Tying") for s in systems.SETS]
+        assert part.paper == pytest.approx(np.mean(effects))
+        assert part.margin == pytest.approx(min(effects) / 2)
+    f1 = paper_table("agreement", "table3").pivot(index="row", columns="column", values="mean")
+    costs = f1[["Conicity", "Tying"]].sub(f1["Base"], axis=0)
+    assert found["AG-C7"].parts[0].paper == pytest.approx(costs.to_numpy().mean())
+    groups = paper_table("agreement", "table4").set_index(["row", "column"])["mean"]
+    for part in found["AG-C8"].parts:
+        gaps = [
+            groups[f"{s}|Amb", part.name] - groups[f"{s}|Easy", part.name] for s in systems.SETS
+        ]
+        assert part.paper == pytest.approx(np.mean(gaps))
+        assert part.margin == pytest.approx(min(gaps) / 2)
+    gains = groups.unstack("column").eval("Tying - Base")
+    assert found["AG-C9"].parts[0].paper == pytest.approx(gains.mean(), abs=0.001)
+    assert found["AG-C9"].parts[0].margin == pytest.approx(gains.min() / 2)
+    curves = paper_table("agreement", "table5").set_index(["row", "column"])["mean"]
+    for claim, variant in (("AG-C10", "Base"), ("AG-C11", "Tying")):
+        for part in found[claim].parts:
+            printed = curves["|".join(part.name.rsplit(" ", 1)), variant]
+            assert np.isnan(printed) or part.paper == printed
+
+
+def test_text_level_tests_combine_over_seeds():
+    assert combined([0.5, 0.5])["p"] == pytest.approx(0.5) and np.isnan(combined([])["p"])
+    assert combined([0.01, 0.01])["p"] < 0.01 and combined([0.01, 0.01])["seeds"] == 2
+
+
+def test_every_figure_draws_something_and_brings_its_numbers(settings, study):
+    drawn = [
+        figures.figure_1(),
+        figures.figure_3(study),
+        figures.maps(study, ["SUBJ"]),
+        *(figures.curve(study, *cell) for cell in list(figures.CURVES.values())[:2]),
+    ]
+    for figure, data in drawn:
+        assert isinstance(figure, Figure) and len(data) > 0
+    assert list(figures.CURVES) == [f"figure-{n}" for n in range(4, 12)]
+    assert figures.CURVES["figure-10"] == ("DBERT", "TREC")
+    curve = drawn[3][1].query("variant == 'Tying'")
+    assert len(curve) == settings.grid["epochs"]
+
+
+def test_every_sentence_can_be_written(study):
+    about = [
+        prose.about_training(study), prose.about_search(study), prose.about_tying(study),
+        prose.about_groups(study), prose.about_curvature(study), prose.about_pairs(study, "DBERT"),
+    ]  # fmt: skip
+    assert all(text.strip() and "nan" not in text for text in about)
+    assert "Tying raises r in 8 of 8 cells: JWA SUBJ +0.25" in prose.about_tying(study)
+    assert "r ≥ 1.000000 on every text" in about[-1]
+    assert "JWA 30, DBERT 30" in prose.about_training(study)
+    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
+    assert prose.reduced(paper) == ""
+
+
+def test_word_pieces_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
+    settings, monkeypatch, tmp_path
+):
+    data = systems.data_spec(settings, "JWA", systems.task_named(settings, "SST"))
+    assert vectors.word_vectors(settings, data, 1) == "jwa"
+    assert "no GloVe file was given" in prose.about_data(settings)
+    monkeypatch.setenv(vectors.VARIABLE, str(tmp_path / "none.txt"))
+    with pytest.raises(FileNotFoundError, match="ERLIB_GLOVE names"):
+        vectors.word_vectors(settings, data, 1)
+
+
+def test_jwa_trains_on_the_vectors_of_a_given_glove_file(settings, monkeypatch, tmp_path):
+    file = tmp_path / "glove.8d.txt"
+    words = ["the", "film", "is", "and", "funny", "unseenword"]
+    file.write_text("".join(f"{w} {' '.join([f'{i}.5'] * 8)}\n" for i, w in enumerate(words)))
+    monkeypatch.setenv(vectors.VARIABLE, str(file))
+    settings = replace(settings, store=str(tmp_path / "store"))
+    base = systems.System("JWA", systems.task_named(settings, "SST"), "Base")
+    spec = systems.run_spec(settings, base, 1)
+    start = load_classifier(spec.model.name, head="agreement")
+    ids = start.tokenizer.get_vocab()
+    assert "unseenword" not in ids  # not a word of the training texts
+    vector = start.model.embedding.weight[ids["film"]]
+    assert vector.tolist() == [1.5] * 8
+    assert start.model.lstm.hidden_size == 4  # two directions fill the embedding's size
+    assert spec.model.name == systems.run_spec(settings, base, 1).model.name  # made once
+    other = systems.run_spec(settings, base, 2).model.name
+    drawn = load_classifier(other, head="agreement").model.lstm.weight_ih_l0
+    assert not torch.equal(drawn, start.model.lstm.weight_ih_l0)  # a seed's own other weights
+    assert "word vectors of glove.8d.txt" in prose.about_data(settings)
+    short = replace(spec, each_epoch=(), optimiser=replace(spec.optimiser, epochs=1))
+    assert run([short], store=settings.store, device="cpu")["status"].tolist() == ["done"]

@@ -1,0 +1,370 @@
+"""IvRA's grid is the paper's, and each of its numbers lands in the right cell and claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from erlib.papers.ivra import claims, costs, figures, measurements, prose, tables
+from erlib.papers.ivra import study as studies
+from erlib.papers.ivra import systems as s
+from erlib.papers.ivra.examples import LINE, laid_out
+from erlib.parameters import check_parameters
+from erlib.reports import decide, paper_table
+from erlib.reports.claims import claims as listed
+
+PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
+              "store": None, "device": "cpu"}  # fmt: skip
+# explainer → what it is worth by any criterion: sparsemax best, SMaT next
+WORTH = {s.SPARSEMAX: 0.9, s.SOFTMAX: 0.85, s.SMAT: 0.8, s.LAST: 0.7, s.FLOOR: 0.5}
+
+
+def settings_of(profile, data=None):
+    return check_parameters("ivra", {**PARAMETERS, "profile": profile, "data": data})
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return settings_of("cpu")
+
+
+def worth_of(spec):
+    """A number for every evaluation, from what it is of: higher is better, but for sufficiency."""
+    run = spec.run
+    if run.data.taught:
+        explainer = {"smat": s.SMAT, "ivra": s.SPARSEMAX, None: s.FLOOR, "attention": s.LAST}.get(
+            run.data.taught.method, "LIME"
+        )
+        if explainer == s.SPARSEMAX and run.model.explainer == "ivra-softmax":
+            explainer = s.SOFTMAX
+    else:
+        by_module = {module: name for name, module in s.MODULES.items()}
+        explainer = by_module.get(run.model.explainer, "LIME")
+    return WORTH.get(explainer, 0.6) + 0.001 * (run.seed % s.STUDENTS)
+
+
+def summary(spec):
+    """What every kind of evaluation may say of a run."""
+    worth = worth_of(spec)
+    criteria = {t.name for t in spec.run.objective}
+    cost = 0.0 if "task" in criteria and len(criteria) == 1 else 0.01
+    cost = 0.03 if "comprehensiveness" in criteria else cost
+    cost = 0.1 if "consistency" in criteria else cost
+    return {
+        "simulatability": worth, "comprehensiveness": worth, "sufficiency": 1 - worth,
+        "consistency": worth, "share": 1 - worth, "auc": worth, "accuracy": 0.8 - cost,
+        "token_f1": 0.6 - cost, "exact_match": 0.4, "majority": 0.5,
+    }  # fmt: skip
+
+
+def fake_per_text(spec, store=None, device=None):
+    """Four texts whose mean is the summary's number."""
+    said, shift = summary(spec), np.array([-0.02, 0.02, -0.01, 0.01])
+    ids = [f"t{i}" for i in range(4)]
+    if spec.kind == "faithfulness":
+        rows = [
+            {"method": "m", "id": name, "bin": b, "comprehensiveness": said["comprehensiveness"],
+             "sufficiency": said["sufficiency"]}
+            for name in ids for b in range(5)
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows)
+        frame[["comprehensiveness", "sufficiency"]] *= 6 / 5  # AOPC divides five bins by six
+        return frame
+    if spec.kind == "predictions":
+        texts = round(1000 * said["accuracy"])
+        predicted = [1] * texts + [0] * (1000 - texts)
+        return pd.DataFrame({"id": range(1000), "label": 1, "predicted": predicted})
+    return pd.DataFrame(
+        {
+            "id": ids,
+            "simulated": said["simulatability"] + shift,
+            "auc": said["auc"] + shift,
+            "share": said["share"] + shift,
+            "consistency": said["consistency"],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def results(settings):
+    models, students, evals = (stage.specs({}) for stage in measurements.grid(settings))
+    rows = [{"eval": str(i), "spec": e, "kind": e.kind, **summary(e)} for i, e in enumerate(evals)]
+    return {
+        "models": pd.DataFrame({"spec": models, "run": "model"}),
+        "students": pd.DataFrame(
+            {"spec": students, "run": [f"s{i}" for i in range(len(students))]}
+        ),
+        "measurements": pd.DataFrame(rows),
+    }
+
+
+@pytest.fixture
+def study(settings, results, monkeypatch):
+    monkeypatch.setattr(studies, "per_text", fake_per_text)
+    levels = {"all levels": 0.1, "feature": 0.2, "head": 0.3, "layer": 0.4}
+
+    def history(self, spec):
+        module = spec.model.explainer.split("-")
+        loss = levels.get(module[2] if len(module) > 2 else "all levels", 0.1)
+        names = ("simulatability", "comprehensiveness", "sufficiency", "consistency", "student_ce",
+                 "student_kl", "entropy")  # fmt: skip
+        return pd.DataFrame(
+            {
+                "epoch": [1, 2],
+                **{f"train_{name}": [1.0, loss + 0.001 * spec.seed] for name in names},
+            }
+        )
+
+    monkeypatch.setattr(studies.Study, "history", history)
+    return studies.Study(settings, results)
+
+
+@pytest.fixture(scope="module")
+def times():
+    """CONS takes three times the Baseline's training time; LIME fifty times IvRA's to explain."""
+    training = {"Baseline": 1.0, "SIM": 1.8, "COMP": 1.5, "SUFF": 1.5, "CONS": 3.0}
+    explaining = dict.fromkeys(costs.TIMED, 1.0) | {
+        "LIME": 50.0, "Integrated Gradients": 20.0, "Input X Gradients": 3.0,
+    }  # fmt: skip
+    return tuple(
+        pd.DataFrame(
+            [
+                {name: system, "repetition": i, "texts": n, "seconds": n * each * (1 + 0.01 * i)}
+                for system, each in seconds.items()
+                for n in (4, 8)
+                for i in range(3)
+            ]
+        )
+        for name, seconds in (("system", training), ("method", explaining))
+    )
+
+
+def steps_of(spec):
+    return -(-spec.data.train_rows // spec.optimiser.batch_size) * spec.optimiser.epochs
+
+
+def test_the_paper_profile_has_the_paper_s_recipe():
+    paper = settings_of("paper")
+    imdb = s.core_task(paper)
+    for criterion, (lr, decay) in claims.BEST_SETTINGS.items():
+        run = s.trained(paper, "Llama-2", imdb, s.System((criterion,)), 0)
+        assert (run.optimiser.lr, dict(run.update.options)["decay"]) == (lr, decay)
+        assert (run.optimiser.epochs, run.optimiser.batch_size) == (20, 64)
+        assert run.model.name.endswith("Llama-2-7b-hf") and run.model.frozen
+        assert run.model.explainer == "ivra-sparsemax"
+    taught = s.student(paper, "ELECTRA", imdb, run, s.SPARSEMAX)
+    assert taught.update.name == "sgd" and taught.optimiser.lr == 5e-3
+    assert len(paper.seeds) == 5 and all(len(s.tasks(paper, base)) == 3 for base in s.BASES)
+    printed = set(paper_table("ivra", "table7")["row"])
+    assert {measurements.setting_name(*x) for x in paper.grid["settings"]} == printed
+    assert prose.reduced(paper) == ""
+
+
+def test_fifteen_sets_of_criteria_and_eight_methods_by_four_criteria(settings):
+    assert len(s.SUBSETS) == len(set(s.SUBSETS)) == 15 and len(s.EXPLAINERS) == 8
+    trained = {c.row for c in measurements.by_subset(settings)}
+    assert trained == {"+".join(x) for x in s.SUBSETS}
+    assert {c.task.paper for c in measurements.by_subset(settings)} == {"IMDb"}
+    for task in ("IMDb", "SNLI", "SQuAD"):
+        cells = [c for c in measurements.by_explainer(settings)
+                 if (c.base, c.task.paper) == ("ELECTRA", task)]  # fmt: skip
+        found = {(c.row, c.criterion) for c in cells}
+        assert found == {(x, c) for x in s.EXPLAINERS for c in s.CRITERIA} | {(s.FLOOR, "SIM")}
+
+
+def test_training_for_simulatability_leaves_the_fine_tuned_teacher_as_it_is(settings):
+    task = s.core_task(settings)
+    run = s.trained(settings, "ELECTRA", task, s.System(("SIM",)), 1)
+    assert run.start == s.baseline(settings, "ELECTRA", task, 1)
+    assert [(t.name, t.weight) for t in run.objective] == [("task", 0.0)]
+    assert run.update.name == "pilot" and dict(run.update.options)["outer"] == "simulation"
+    both = s.trained(settings, "ELECTRA", task, s.System(("SIM", "COMP")), 1, "short")
+    assert [(t.name, t.weight) for t in both.objective] == [("task", 1), ("comprehensiveness", 1)]
+    assert both.update.name == "pilot"
+
+
+def test_a_student_has_its_teacher_s_module_but_not_its_seed_and_the_floor_nothing(
+    settings,
+):
+    task = s.core_task(settings)
+    teacher = s.trained(settings, "ELECTRA", task, s.System(("SIM",), s.SMAT), 2)
+    told = s.student(settings, "ELECTRA", task, teacher, s.SMAT)
+    assert (told.seed, told.model.explainer, told.data.taught.method) == (102, "smat", "smat")
+    assert [t.name for t in told.objective] == ["task", "simulation"] and told.start is None
+    alone = s.student(settings, "ELECTRA", task, s.baseline(settings, "ELECTRA", task, 2), s.FLOOR)
+    assert alone.data.taught.method is None and alone.model.explainer is None
+    assert [t.name for t in alone.objective] == ["task"]
+    assert steps_of(alone) == steps_of(told)
+
+
+def test_core_claims_rest_on_three_seeds_and_full_runs_and_lime_on_64_texts(settings):
+    cells = [c for c in measurements.by_explainer(settings)
+             if (c.base, c.task.paper) == ("ELECTRA", "IMDb")]  # fmt: skip
+    for criterion in ("SIM", "COMP", "SUFF"):
+        rows = [row for row in s.MODULES if row in settings.grid["every_seed"][criterion]]
+        assert {s.SMAT, s.SPARSEMAX} <= set(rows)
+        for row in rows:
+            runs = [c.spec.run for c in cells if (c.row, c.criterion) == (row, criterion)]
+            assert [run.seed % s.STUDENTS for run in runs] == [0, 1, 2]
+            assert min(steps_of(run) for run in runs) >= 120
+            teachers = [run.data.taught.run for run in runs if run.data.taught]
+            assert all(steps_of(run) >= 120 for run in teachers)
+    single = [c for c in measurements.subset_answers(settings)
+              if c.task.paper == "IMDb" and "+" not in c.row]  # fmt: skip
+    for criterion in ("COMP", "SUFF", "CONS"):
+        runs = [c.spec.run for c in single if c.row == criterion]
+        assert [run.seed for run in runs] == [0, 1, 2] and all(run.start is None for run in runs)
+    assert settings.grid["explained_rows"] >= 64
+    lime = [c.spec for c in cells if c.row == "LIME"]
+    assert all((e.rows or 0) >= 64 for e in lime)
+    assert all(e.run.data.train_rows >= 64 for e in lime if e.run.data.taught)
+
+
+def test_our_rows_are_the_paper_s(settings):
+    for criterion, (first, second) in tables.BY_CRITERION.items():
+        for table, bases in ((first, ("ELECTRA",)), (second, tables.OTHERS)):
+            names = {
+                tables.PRINTED.get((table, f"{base}|{row}"), f"{base}|{row}")
+                for base in bases
+                for row in s.EXPLAINERS
+            }
+            assert names == set(paper_table("ivra", table)["row"]), (criterion, table)
+    assert set(measurements.PLAUSIBLE) == set(paper_table("ivra", "table6")["row"])
+    rows = {s.subset_name(x) for x in s.SUBSETS} | {"ELECTRA baseline"}
+    assert set(paper_table("ivra", "table5")["row"]) <= rows
+    settings_tried = {measurements.setting_name(*x) for x in settings.grid["settings"]}
+    assert settings_tried <= set(paper_table("ivra", "table7")["row"])
+
+
+def test_numbers_stand_in_the_cells_of_their_method_task_and_model(study):
+    first = tables.by_criterion(study, "SIM").long.set_index(["row", "column"])
+    cell = first.loc[("ELECTRA|IvRA - Sparsemax", "IMDb")]
+    assert cell["ours"] == pytest.approx(0.901) and (cell["n"], cell["paper"]) == (3, 0.944)
+    assert cell["ours_se"] == pytest.approx(0.001 / np.sqrt(3))
+    assert first.loc[(f"ELECTRA|{s.FLOOR}", "SNLI"), ["ours", "n"]].tolist() == [0.5, 1]
+    low = tables.by_criterion(study, "SUFF").long.set_index(["row", "column"])
+    assert low.loc[("ELECTRA|Attention-SMaT", "IMDb"), "ours"] == pytest.approx(1 - 0.801)
+    other = tables.by_criterion(study, "SIM", others=True)
+    cells = other.long.set_index(["row", "column"])
+    assert cells.loc[("GPT-2|IvRA - Sparsemax", "IMDb"), "ours"] == pytest.approx(90)
+    assert any("GPT-2-shaped, from scratch" in name for name in other.wide.index)
+    last = tables.by_criterion(study, "CONS", others=True).long.set_index(["row", "column"])
+    assert last.loc[("Llama-2|SMaT", "IMDb"), "ours"] == pytest.approx(0.8)
+
+
+def test_accuracy_costs_are_against_the_baseline_of_the_task(study):
+    cells = tables.table_5(study).long.set_index(["row", "column"])
+    assert cells.loc[("ELECTRA baseline", "IMDb"), ["ours", "cost"]].tolist() == [80.0, 0.0]
+    assert cells.loc[("Comp", "IMDb"), "cost"] == pytest.approx(-3)
+    assert cells.loc[("Cons", "SQuAD"), "cost"] == pytest.approx(-10)
+    assert cells.loc[("Sim+Comp+Suff+Cons", "IMDb"), "n"] == 1
+
+
+def test_the_floor_is_subtracted_seed_by_seed(study):
+    table = tables.floor_table(study).set_index(["base", "task", "method"])
+    row = table.loc[("ELECTRA", "IMDb", s.SPARSEMAX)]
+    assert row["above the floor"] == pytest.approx(40) and row["seeds"] == 3
+    assert table.loc[("Llama-2", "IMDb", s.SMAT), "above the floor"] == pytest.approx(30)
+
+
+def test_gains_are_relative_to_the_criterion_alone_and_sufficiency_counts_downwards(study):
+    gains = study.subset_gains.set_index(["row", "criterion"])["gain"]
+    assert gains["COMP", "COMP"] == 0 and gains["SIM+SUFF", "SUFF"] == 0
+    cells = [
+        measurements.Cell("ELECTRA", s.core_task(study.settings), row, "SUFF", 0, spec)
+        for row, spec in (("SUFF", _spec(study, s.SOFTMAX)), ("b", _spec(study, s.SMAT)))
+    ]
+    worse = study.gains(cells, "{criterion}").set_index("row")["gain"]
+    assert worse["b"] == pytest.approx(-100 * (0.2 - 0.15) / 0.15)
+
+
+def _spec(study, row):
+    return next(c.spec for c in studies.chosen(study.by_explainer, base="ELECTRA", task="IMDb",
+                                               row=row, criterion="SUFF"))  # fmt: skip
+
+
+@pytest.fixture
+def measured(study, times):
+    return claims.measure_claims(study, *times)
+
+
+def test_all_17_claims_are_measured_with_differences_of_the_right_sign(measured):
+    assert list(measured) == list(listed("ivra")) and len(measured) == 17
+    assert measured["IV-C1"]["over SMaT IMDb"]["differences"] == pytest.approx([0.1] * 3)
+    assert measured["IV-C4"]["softmax over sparsemax IMDb"]["differences"] == pytest.approx(
+        [-0.05] * 3
+    )
+    assert measured["IV-C5"]["sparsemax under SMaT IMDb"]["differences"] == pytest.approx(
+        [-0.1] * 3
+    )
+    assert measured["IV-C10"]["CONS IMDb"]["differences"] == pytest.approx([-10] * 3)
+    assert measured["IV-C10"]["CONS below COMP IMDb"]["differences"] == pytest.approx([-7] * 3)
+    assert measured["IV-C11"]["head below layer SIM"]["differences"] == pytest.approx([-0.1])
+    assert measured["IV-C13"]["sparsemax, SUFF below COMP IMDb"]["differences"] == [0, 0, 0]
+    assert measured["IV-C15"]["training, CONS above the others"]["differences"] == pytest.approx(
+        [1.2] * 3
+    )
+    assert measured["IV-C15"]["explaining, less than half LIME"]["differences"] == pytest.approx(
+        [-0.48] * 3
+    )
+    assert measured["IV-C17"]["SIM GPT-2 IMDb"]["differences"] == pytest.approx([10])
+
+
+def test_every_measured_part_is_one_that_its_claim_has(measured):
+    for claim, parts in measured.items():
+        for name in parts:
+            assert listed("ivra")[claim].part(name)
+
+
+def test_core_claims_are_decided_by_the_core_task_and_models_from_scratch_decide_nothing(
+    study, measured
+):
+    verdicts = {claim: decide("ivra", claim, parts) for claim, parts in measured.items()}
+    decided = {claim: verdicts[claim].verdict for claim in claims.CORE_CLAIMS}
+    assert decided == {"IV-C1": "holds", "IV-C3": "holds", "IV-C4": "fails",
+                       "IV-C5": "holds", "IV-C10": "holds"}  # fmt: skip
+    assert all(verdicts[claim].n == 3 for claim in claims.CORE_CLAIMS)
+    assert (verdicts["IV-C17"].verdict, verdicts["IV-C17"].n) == ("inconclusive", 1)
+    assert "GPT-2 and Llama-2" in claims.notes(study)["IV-C17"]
+
+
+def test_the_paper_s_effects_come_from_its_tables():
+    found = {c: {p.name: p.paper for p in claim.parts} for c, claim in listed("ivra").items()}
+    assert found["IV-C1"]["over SMaT"] == pytest.approx((0.018 + 0.027 + 0.016) / 3, abs=1e-6)
+    assert found["IV-C4"]["softmax over SMaT"] == pytest.approx(0.13 / 3, abs=1e-6)
+    assert found["IV-C10"]["CONS"] == pytest.approx(-(7.8 + 6.5 + 10.4) / 3, abs=1e-6)
+    assert found["IV-C12"]["SIM over SMaT"] == pytest.approx(0.05)
+    table = paper_table("ivra", "table10").set_index(["row", "column"])["mean"]
+    effects = [
+        table[f"{base}|IvRA - Sparsemax", task] - table[f"{base}|Attention-SMaT", task]
+        for base in ("GPT-2", "Llama-2")
+        for task in ("IMDb", "SNLI", "SQuAD")
+    ]
+    assert found["IV-C5"]["sparsemax under SMaT"] == pytest.approx(np.mean(effects))
+
+
+def test_the_figures_draw_what_was_measured(study, times):
+    make = (figures.figure_5, figures.figure_6, figures.figure_7, figures.figure_8)
+    drawn = [draw(study) for draw in make]
+    drawn += [figures.figure_9(times[0]), figures.figure_10(times[1])]
+    assert all(len(data) and figure.axes for figure, data in drawn)
+    assert len(drawn[0][1]) == 15 * 4
+    assert set(drawn[1][1]["level"]) == {"feature", "head", "layer", "all levels"}
+
+
+def test_words_are_laid_out_in_lines_that_fit():
+    tokens = ["word"] * 40
+    placed = laid_out(tokens)
+    assert len(placed) == 40 and max(column + 4 for _, column, _ in placed) <= LINE
+    assert [line for line, _, _ in placed] == sorted(line for line, _, _ in placed)
+
+
+def test_what_the_profile_leaves_out_is_said(settings, study, results):
+    said = prose.reduced(settings)
+    assert "MiniLM for ELECTRA" in said and "GPT-2-shaped, from scratch" in said
+    assert "LIME with 50 samples" in said
+    assert "nobody marked them" in prose.about_data(settings)
+    assert "movie_snippets for IMDb" in prose.about_data(settings)
+    assert "above the majority class" in prose.about_training(study, results)
+    assert f"most {s.SPARSEMAX}" in prose.about_simulatability(study)

@@ -1,0 +1,310 @@
+"""SaLoss's grid is the paper's, and each of its numbers lands in the right cell and claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ranksums
+
+from erlib.config import RunSpec
+from erlib.papers.saloss import audit, claims, examples, figures, prose, stages, systems, tables
+from erlib.parameters import check_parameters
+from erlib.reports import decide, paper_table
+from erlib.reports.claims import claims as listed
+
+PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
+              "store": None, "device": "cpu"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return check_parameters("saloss", PARAMETERS)
+
+
+def carried_out(settings, value, accuracy=lambda spec: 0.7):
+    """Results as `carry_out` gives them; `value(spec)` is every number that a spec can have."""
+    results: dict[str, pd.DataFrame] = {}
+    for stage in stages.grid(settings):
+        specs = list(stage.specs(results))
+        assert len(specs) == stage.maximum, stage.name
+        rows = []
+        for spec in specs:
+            number = value(spec)
+            if isinstance(spec, RunSpec):
+                row = {"seed": spec.seed, "status": "done", "dev_f1_macro": number}
+                row |= {"dev_accuracy": accuracy(spec), "dev_majority": 0.5}
+            else:
+                row = {"seed": spec.run.seed, "kind": spec.kind, "corpus": spec.data.corpus}
+                row |= {"method": spec.method, "f1_macro": number, "fraction": number}
+            rows.append({"spec": spec, **row})
+        results[stage.name] = pd.DataFrame(rows)
+    return results
+
+
+def by_system(numbers, otherwise=0.5):
+    """The number of a spec hangs on its system alone."""
+
+    def value(spec):
+        run = spec if isinstance(spec, RunSpec) else spec.run
+        return numbers.get(systems.system_of(run), otherwise)
+
+    return value
+
+
+@pytest.fixture(scope="module")
+def results(settings):
+    def value(spec):
+        run = spec if isinstance(spec, RunSpec) else spec.run
+        system, seed = systems.system_of(run), run.seed
+        start = {"Baseline": 0.6, "TextRank": 0.4, "TFIDF": 0.45, "ChiSquared": 0.5}.get(
+            system, 0.3
+        )
+        method = getattr(spec, "method", None)
+        shift = {"attention": 0.0, "random": 0.2, "input_x_gradient": 0.1}.get(method, 0.05)
+        return start + shift + 0.01 * seed + (0.03 if getattr(spec, "protocol", None) else 0)
+
+    return carried_out(settings, value)
+
+
+def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
+    paper = check_parameters("saloss", {**PARAMETERS, "profile": "paper", "data": "local"})
+    printed = paper_table("saloss", "table6").set_index(["row", "column"])["printed"]
+    for task in systems.tasks(paper):
+        spec = systems.run_spec(paper, task, systems.SALOSS, 100, 1e-3)
+        assert spec.optimiser.lr == float(printed[task.paper, "lr_m"])
+        assert spec.optimiser.head_lr == float(printed[task.paper, "lr_c"])
+        assert printed[task.paper, "model"].split("-")[0] in spec.model.name
+        assert spec.optimiser.epochs == (20 if task.paper == "SEMEVAL" else 10)
+        assert spec.optimiser.batch_size == (8 if task.paper in ("SST", "SEMEVAL") else 4)
+        assert task.core and spec.start is None and spec.model.head == "pooled"
+        assert spec.optimiser.checkpoint.patience is None and spec.optimiser.warmup == 0
+        fresh = systems.fresh_spec(paper, task, spec, "top_k")  # a tenth of the first epoch
+        assert fresh.optimiser.warmup * fresh.optimiser.epochs == pytest.approx(0.1)
+    assert paper.seeds == (100, 200, 300)
+    assert all(
+        w == [1e-2, 1e-3, 1e-4] for (_, s), w in stages.searched(paper).items() if s != "eq. 3"
+    )
+
+
+def test_what_the_hub_does_not_have_is_read_from_the_local_folder():
+    paper = check_parameters("saloss", {**PARAMETERS, "profile": "paper"})
+    sources = {task.corpus: task.source for task in systems.tasks(paper)}
+    assert sources.pop("evinf") == "local" and set(sources.values()) == {"hub"}
+
+
+def test_saloss_is_the_loss_of_the_code_and_every_system_is_told_by_its_losses():
+    (task, salience) = systems.objective("TextRank", 1e-3)
+    assert (task.name, salience.name, salience.weight) == ("task", "salience", 1e-3)
+    assert dict(salience.options) == {"kl": "reference", "salience_of": "textrank"}
+    names = ["Baseline", *systems.SALIENCE, *systems.AUDIT]
+    assert len({systems.objective(name, 1.0) for name in names}) == len(names)
+
+
+def test_core_tasks_are_trained_from_scratch_and_wide_ones_go_on_from_the_baseline(settings):
+    core, *wide = systems.tasks(settings)
+    assert core.core and core.corpus == "movie_snippets" and not any(t.core for t in wide)
+    spec = systems.run_spec(settings, core, "TFIDF", 1, 1e-3)
+    steps = -(-spec.data.train_rows // spec.optimiser.batch_size) * spec.optimiser.epochs
+    assert spec.start is None and steps >= 120
+    for task in wide:
+        spec = systems.run_spec(settings, task, "TFIDF", 0, 1e-3)
+        assert spec.start == systems.run_spec(settings, task, "Baseline", 0)
+        assert systems.seeds_of(settings, task) == (0,)
+
+
+def test_the_weight_with_the_smallest_fraction_on_dev_texts_is_the_one_used(settings):
+    def value(spec):  # 1e-4 is the best on tweets, 1e-2 everywhere else
+        run = spec if isinstance(spec, RunSpec) else spec.run
+        weight = run.objective[-1].weight
+        return 0.1 if weight == (1e-4 if run.data.corpus == "tweets3" else 1e-2) else 0.9
+
+    results = carried_out(settings, value)
+    weights = stages.chosen(results)
+    assert weights["tweets3", "TextRank"] == 1e-4 and weights["reuters_r8", "TextRank"] == 1e-2
+    used = {
+        (s.data.corpus, systems.system_of(s)): s.objective[-1].weight
+        for s in results["systems"]["spec"]
+    }
+    assert used["tweets3", "ChiSquared"] == 1e-4 and used["reuters_r8", "Uniform"] == 1e-2
+    # where nothing differs, the smaller of the two that were tried
+    assert used["movie_snippets", "eq. 3"] == used["movie_snippets", "second softmax"] == 0.1
+    assert all(spec.split == "dev" for spec in results["search"]["spec"])
+
+
+def test_fresh_classifiers_see_the_rationales_of_their_support_at_the_task_s_share(
+    settings, results
+):
+    specs = list(results["fresh"]["spec"])
+    shares = {s.data.corpus: s.data.extract.percent for s in specs}
+    assert shares["comparative_sentiment"] == 10 and shares["movie_snippets"] == 20
+    for spec in specs:
+        extract = spec.data.extract
+        assert extract.run.seed == spec.seed and extract.run.data.corpus == spec.data.corpus
+        assert (extract.method, extract.variant) == ("attention", "saloss")
+        assert spec.start is None and len(spec.objective) == 1
+    tested = [s for s in results["measurements"]["spec"] if s.data.extract]
+    assert [s.data.extract for s in tested] == [s.data.extract for s in specs]
+
+
+def test_numbers_stand_in_the_cells_of_their_system_attribution_and_set(settings, results):
+    shown, long = tables.table_2(settings, results)
+    assert list(shown.index[:3]) == ["Random", "Baseline α", "Baseline x∇x"]
+    assert shown.columns[0] == "SST\nmovie_snippets"
+    assert shown.loc["SaLoss α", "SST\nmovie_snippets"].startswith("0.41 ± 0.01\npaper 0.42")
+    cells = long.set_index(["row", "column"])
+    assert cells.loc[("Random", "SST"), "ours"] == pytest.approx(0.6 + 0.2 + 0.01)
+    assert cells.loc[("Baseline|xGx", "AG"), "ours"] == pytest.approx(0.7)
+    assert cells.loc[("SaLoss|a", "SST"), ["ours", "n"]].tolist() == pytest.approx([0.41, 3])
+    assert cells.loc[("SaLoss|a", "SST"), "difference"] == pytest.approx(0.41 - 0.42)
+    blocks = tables.table_8(settings, results)[1].set_index(["row", "column"])
+    assert blocks.loc[("TFIDF|IG", "SEMEVAL"), "ours"] == pytest.approx(0.5)
+    assert blocks.loc[("ChiSquared|a", "M.RC"), "ours"] == pytest.approx(0.5)
+    wide, long = tables.table_3(settings, results)
+    assert "SST\nmovie_snippets" in wide.index and len(long) == 15
+    uniform = long.query("column == 'SaLoss-Uniform' and row == 'SST'").iloc[0]
+    assert uniform["ours"] == pytest.approx(0.3 + 0.05 + 0.01) and uniform["paper"] == 0.82
+
+
+def test_table_1_has_the_chosen_weight_beside_the_paper_s(settings, results):
+    wide, long = tables.table_1(settings, results)
+    assert wide.loc["SST\nmovie_snippets", "λ"] == "1e-4\npaper 1e-3"
+    assert long.set_index("row").loc["SST", "weight"].tolist() == ["1e-4", "1e-4"]
+    assert len(long) == 10 and long["ours"].notna().all()
+
+
+def test_the_audit_compares_each_departure_with_the_same_model_or_seed(settings):
+    numbers = {"eq. 3": 0.2, "TextRank": 0.3, "second softmax": 0.24, "CE on probabilities": 0.37}
+    table = audit.audit_table(settings, carried_out(settings, by_system(numbers)))
+    change = table.set_index(["departure", "measure"])["change"]
+    assert change["second softmax and squared sum", "fraction, α"] == pytest.approx(0.1)
+    assert change["second softmax, alone", "test F1-macro"] == pytest.approx(0.04)
+    assert change["CE on probabilities", "fraction, α"] == pytest.approx(0.07)
+    departures = table["departure"].unique()
+    for part in ("squared sum", "deleted", "embedding matrix", "order of score", "best seed"):
+        assert any(part in name for name in departures), part
+
+
+def fake_per_text(spec, store=None):
+    """SaLoss flips .2 earlier, answers as the Baseline does, and looks at proper nouns more."""
+    system = systems.system_of(spec.run)
+    if spec.kind == "flips":
+        start = {"Baseline": 0.7, "TextRank": 0.5, "TFIDF": 0.6, "ChiSquared": 0.8}.get(system, 0.4)
+        start += 0.25 if spec.method == "random" else 0.0
+        start += 0.05 if spec.method != "attention" else 0.0
+        return pd.DataFrame({"fraction": start + 0.01 * np.arange(-4, 5)})
+    if spec.kind == "parts_of_speech":
+        scores = [0.5, 0.3, 0.2] if system == "TextRank" else [0.2, 0.3, 0.5]
+        row = {"words": ["Bob", "it", "and"], "tags": ["PROPN", "PRON", "CCONJ"], "scores": scores}
+        return pd.DataFrame([{**row, "words": [f"{w}{i}" for w in row["words"]]} for i in range(6)])
+    wrong = spec.data.extract is not None and system == "Uniform"
+    predicted = [0, 1, 1, 1] if wrong else [0, 0, 1, 1]
+    return pd.DataFrame({"label": [0, 0, 1, 1] * 10, "predicted": predicted * 10})
+
+
+@pytest.fixture
+def found(settings, results, monkeypatch):
+    for module in (claims, figures, tables):
+        monkeypatch.setattr(module, "per_text", fake_per_text)
+    return claims.measure_claims(settings, results)
+
+
+def test_all_ten_claims_are_measured_with_differences_of_the_right_sign(found):
+    assert list(found) == list(listed("saloss")) and len(found) == 10
+    assert found["SL-C1"]["SST"]["differences"] == [0, 0, 0]
+    assert found["SL-C3"]["SST"]["differences"] == pytest.approx([-0.2] * 3)
+    assert found["SL-C4"]["SST"]["differences"] == pytest.approx([-0.05] * 3)
+    assert found["SL-C5"]["SST Baseline a"]["differences"] == pytest.approx([-0.3] * 3)
+    # F1-macro of Uniform: (2/3 + 4/5) / 2 against 1
+    expected = (2 / 3 + 4 / 5) / 2 - 1
+    assert found["SL-C7"]["SST"]["differences"] == pytest.approx([expected] * 3)
+    assert found["SL-C9"]["TextRank under χ²"]["differences"] == [0.5] * 3
+    assert found["SL-C9"]["mean TF-IDF − χ²"]["differences"] == pytest.approx([-0.2] * 3)
+    assert found["SL-C10"]["SST PROPN"]["differences"] == pytest.approx([0.3] * 3)
+    assert found["SL-C10"]["SST CCONJ"]["differences"] == pytest.approx([-0.3] * 3)
+    assert "SST INTJ" not in found["SL-C10"]  # no such word in the texts
+
+
+def test_every_measured_part_is_one_that_its_claim_has(found):
+    for claim, parts in found.items():
+        for name in parts:
+            assert listed("saloss")[claim].part(name)
+
+
+def test_core_claims_are_decided_by_the_core_set_and_one_seed_decides_nothing(found):
+    core = ("SL-C1", "SL-C3", "SL-C7", "SL-C9")
+    verdicts = {claim: decide("saloss", claim, found[claim]) for claim in core}
+    assert {d.verdict for d in verdicts.values()} == {"holds"}
+    assert list(verdicts["SL-C1"].parts) == ["SST"] and verdicts["SL-C1"].n == 3
+    assert "not measured: Ev.Inf, M.RC" in verdicts["SL-C3"].reason
+    cells = decide("saloss", "SL-C2", found["SL-C2"])
+    assert (cells.n, cells.verdict, cells.part) == (1, "inconclusive", "cells that improve")
+    assert cells.estimate == pytest.approx(1 - 16.5 / 20) and "SST a" in cells.parts
+
+
+def test_models_that_are_not_above_the_majority_class_decide_nothing(settings, monkeypatch):
+    def accuracy(spec):  # the second seed's SaLoss, and every classifier of Uniform rationales
+        uniform = spec.data.extract is not None and systems.system_of(spec) == "Uniform"
+        return 0.5 if uniform or (systems.system_of(spec), spec.seed) == ("TextRank", 1) else 0.7
+
+    results = carried_out(settings, by_system({}), accuracy)
+    for module in (claims, figures, tables):
+        monkeypatch.setattr(module, "per_text", fake_per_text)
+    found = claims.measure_claims(settings, results)
+    assert len(found["SL-C1"]["SST"]["differences"]) == 2
+    assert len(found["SL-C7"]["SST"]["differences"]) == 1
+    assert decide("saloss", "SL-C7", found["SL-C7"]).verdict == "inconclusive"
+    shown, _ = tables.table_1(settings, results)
+    assert shown.loc["SST\nmovie_snippets", "SaLoss"].endswith("n=3\n1 of 3 not trained")
+    assert "not trained" not in shown.loc["SST\nmovie_snippets", "Baseline"]
+    shown, _ = tables.table_3(settings, results)
+    assert shown.loc["AG\nreuters_r8", "SaLoss-Uniform"].endswith("n=1\nnot trained")
+    assert "TextRank on SST" in prose.about_training(settings, results)
+
+
+def test_tests_over_texts_are_scipys_and_one_sided_against_random(settings, results, found):
+    table = tables.flip_tests(settings, results).set_index(["set", "by"])
+    cell = table.loc["SST", "α"]
+    steps = 0.01 * np.arange(-4, 5)
+    assert cell["rank-sum"] == pytest.approx(ranksums(0.5 + steps, 0.7 + steps).pvalue)
+    assert cell["signed-rank"] == pytest.approx(2 / 2**9)  # nine texts, all on one side
+    assert cell["SaLoss\nunder random"] == pytest.approx(1 / 2**9)
+    assert cell["Holm"] == pytest.approx(min(1, 20 * 2 / 2**9)) and cell["texts"] == 9
+    assert "20 of 20 cells" in prose.about_flips(settings, results)
+
+
+def test_equal_salience_functions_are_called_equal(settings):
+    numbers = {"TextRank": 0.4, "TFIDF": 0.4, "ChiSquared": 0.5}
+    said = prose.about_functions(settings, carried_out(settings, by_system(numbers)))
+    assert "TextRank under TF-IDF in 0 of 20, 20 equal (sign test p 1.00)" in said
+    assert "TextRank under χ² in 20 of 20 (sign test p 0.00)" in said
+
+
+def test_the_paper_s_own_text_is_shown_if_it_is_there_and_else_a_short_one():
+    short, long = ["word"] * 12, ["word"] * 100
+    theirs = ["a", "promising", ",", "Unusual", "kind", "of", "psycho-logical", "horror", "."]
+    phrase = examples.SHOWN["sentences"]
+    assert examples.shown_text([long, short, theirs], phrase) == 2
+    assert examples.shown_text([long, short], phrase) == 1
+    assert examples.shown_text([long, ["word"]], phrase) == 0
+
+
+def test_words_of_too_few_or_too_many_texts_are_left_out_of_the_figure(settings, monkeypatch):
+    words = [["film", f"rare{i}", "common"] if i < 5 else ["film", f"rare{i}"] for i in range(8)]
+    table = pd.DataFrame({"words": words})
+    table["tags"] = [["NOUN", "ADJ", "VERB"][: len(w)] for w in words]
+    table["scores"] = [[0.5, 0.25, 0.25][: len(w)] for w in words]
+    monkeypatch.setattr(figures, "per_text", lambda spec, store=None: table)
+    strict = replace(settings, grid={**settings.grid, "least_documents": 5})
+    counts = figures.tag_totals(strict, None)[:, :, 1].sum(axis=0)
+    # "film" is in every text, each rare word in one; "common" is in five of eight
+    assert counts.sum() == 5 and counts[figures.TAGS.index("VERB")] == 5
+
+
+def test_what_the_profile_leaves_out_is_said(settings, results):
+    assert "one seed for AG, Ev.Inf, M.RC, SEMEVAL" in prose.reduced(settings)
+    quick = prose.reduced(check_parameters("saloss", {**PARAMETERS, "profile": "quick"}))
+    assert "FRESH on SST only" in quick and "MiniLM in place of BERT" in quick
+    assert "tweets3 1e-4 of 2" in prose.about_search(settings, results)

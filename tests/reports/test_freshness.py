@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from erlib.attributions.registry import METHODS
+from erlib.cli import main
+from erlib.reports import footer, freshness
+from erlib.training.kinds import predictions  # noqa: F401  (registers the kind)
+
+RUN = {
+    "data": {"corpus": "sst", "extract": None}, "model": {"name": "minilm", "head": "er"},
+    "objective": [{"name": "task"}, {"name": "explanation"}], "update": {"name": "plain"},
+    "each_epoch": [{"kind": "predictions", "method": None, "data": {"corpus": "imdb"}}],
+    "start": {
+        "data": {"corpus": "sst"}, "model": {"name": "bert", "head": "pooled"},
+        "objective": [{"name": "salience"}], "update": {"name": "constrained"},
+        "each_epoch": [], "start": None,
+    },
+}  # fmt: skip
+EVAL = {"kind": "plausibility", "method": "alti", "data": {"corpus": "tweets"}, "run": RUN}
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A report of er_lens made from one run and one evaluation."""
+    write(tmp_path, "a = 1")
+    for kind, spec in (("runs", RUN), ("evals", EVAL)):
+        folder = tmp_path / "store" / kind / "00ab"
+        folder.mkdir(parents=True)
+        (folder / "spec.json").write_text(json.dumps(spec))
+    footer("er_lens", profile="quick", runs=["00ab"], evals=["00ab"], root=tmp_path)
+    written = freshness.text_sources("er_lens", "quick", tmp_path)
+    freshness.record_sources("er_lens", "quick", written, root=tmp_path, store=tmp_path / "store")
+    (tmp_path / "reports/quick/01_er_lens.html").write_text("a page")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(root, source, *, outputs=()):
+    (root / "notebooks").mkdir(exist_ok=True)
+    cells = [new_markdown_cell("# Title"), new_code_cell(source, outputs=list(outputs))]
+    nbformat.write(new_notebook(cells=cells), root / "notebooks/01_er_lens.ipynb")
+
+
+def changes(project):
+    return freshness.out_of_date("er_lens", "quick", project)
+
+
+def test_everything_that_a_description_names_is_found_in_the_runs_beneath_it_too():
+    found = freshness.used([EVAL])
+    assert found["models"] == ["bert", "minilm"]
+    assert found["corpora"] == ["imdb", "sst", "tweets"]
+    assert list(found["versions"]) == [
+        "attribution alti",
+        "evaluation attributions", "evaluation plausibility", "evaluation predictions",
+        "head er", "head pooled",
+        "objective explanation", "objective salience", "objective task",
+        "update constrained", "update plain",
+    ]  # fmt: skip
+    assert found["versions"]["attribution alti"] == METHODS["alti"].version
+
+
+def test_a_report_is_up_to_date_until_a_cell_changes_whatever_its_outputs(project):
+    assert changes(project) == []
+    write(project, "a = 1", outputs=[new_output("stream", name="stdout", text="1")])
+    assert changes(project) == []
+    write(project, "a = 2")
+    assert changes(project) == ["the notebook has changed"]
+
+
+def test_a_change_of_the_profile_counts_for_the_papers_whose_entry_it_is(project, monkeypatch):
+    profile = freshness.load_profile("quick")
+    monkeypatch.setattr(freshness, "load_profile", lambda _: {**profile, "saloss": {}})
+    assert changes(project) == []
+    monkeypatch.setattr(freshness, "load_profile", lambda _: {**profile, "er_lens": {}})
+    assert changes(project) == ["the profile has changed"]
+
+
+def test_a_new_version_counts_for_the_methods_that_were_used(project, monkeypatch):
+    monkeypatch.setitem(METHODS, "lime", replace(METHODS["lime"], version=99))
+    assert changes(project) == []
+    now = METHODS["alti"].version
+    monkeypatch.setitem(METHODS, "alti", replace(METHODS["alti"], version=now + 1))
+    assert changes(project) == [f"attribution alti was version {now} and is {now + 1}"]
+    monkeypatch.delitem(METHODS, "alti")
+    assert changes(project) == ["attribution alti is gone"]
+
+
+def test_the_command_lists_every_report_and_being_old_is_no_failure(project, capsys):
+    assert main(["reports", "check"]) == 0
+    line, total = capsys.readouterr().out.splitlines()
+    assert line.startswith("reports/quick/01_er_lens.html: made 2")
+    assert " at revision " in line and line.endswith(": up to date")
+    assert total.startswith("0 of 1 reports are older")
+    write(project, "a = 2")
+    assert main(["reports", "check"]) == 0
+    assert "the notebook has changed\n1 of 1 reports" in capsys.readouterr().out
+
+
+def test_a_report_whose_sources_were_not_kept_is_named(project):
+    freshness.sources_file("er_lens", "quick", project).unlink()
+    assert changes(project) == ["what it was made from is not known"]

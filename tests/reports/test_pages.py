@@ -1,0 +1,103 @@
+"""The pages in a real browser: readable everywhere, and their tables sort and can be copied."""
+
+from __future__ import annotations
+
+import pytest
+
+from erlib.reports import build_index
+from tests.browser import NEEDS_CHROMIUM, chromium
+from tests.readable import PHONE, complaints, faults
+from tests.reports.sample import finished_profile
+
+pytestmark = [pytest.mark.browser, NEEDS_CHROMIUM]
+TABLE = "#er_lens-table-2 table"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    root = finished_profile(tmp_path_factory.mktemp("project"))
+    return build_index("quick", root).parent
+
+
+@pytest.fixture
+def tab(browser, reports):
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    tab = context.new_page()
+    said = complaints(tab)
+    tab.goto((reports / "01_er_lens.html").as_uri())
+    yield tab
+    context.close()
+    assert said == []
+
+
+@pytest.mark.parametrize("name", ["index.html", "01_er_lens.html"])
+def test_a_page_can_be_read_on_a_desk_and_a_phone_by_day_and_by_night(browser, reports, name):
+    assert faults(browser, reports / name) == []
+
+
+def test_what_could_not_be_read_is_found(browser, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<title>x</title><body style='background:#fff'><p style='color:#777'>pale</p>"
+        "<p style='color:#000;opacity:.4'>faint</p><h1 style='color:#777'>large</h1>"
+        "<p style='color:#767676'>just enough</p><img src='gone.png' alt='x'>"
+        "<div style='width:2000px'>wide</div>"
+    )
+    found = " ".join(faults(browser, page))
+    assert "pale" in found and "faint" in found
+    assert "large" not in found and "just enough" not in found
+    assert "gone.png" in found and "scrolls sideways" in found
+
+
+def test_a_heading_sorts_by_its_column_and_the_third_time_as_it_was(tab):
+    def column(number):
+        cells = tab.locator(f"{TABLE} tbody tr td:nth-child({number})").all_inner_texts()
+        return [cell.split("\n")[0] for cell in cells]
+
+    shown = column(2)
+    f1 = tab.locator(f"{TABLE} th").nth(1)
+    assert shown == ["10.5 ± 0.1", "–", "−2.25"]
+    f1.locator("button").click()
+    assert (
+        column(2) == ["−2.25", "10.5 ± 0.1", "–"] and f1.get_attribute("aria-sort") == "ascending"
+    )
+    f1.locator("button").click()
+    assert column(2) == ["10.5 ± 0.1", "−2.25", "–"]  # what is missing stays last
+    f1.locator("button").click()
+    assert column(2) == shown and f1.get_attribute("aria-sort") is None
+    tab.locator(f"{TABLE} th button").first.click()
+    assert column(1) == ["a", "b 9", "b 10"]
+
+
+def test_a_table_is_copied_as_it_stands_with_tabs(tab):
+    tab.locator(f"{TABLE} th button").first.click()
+    tab.locator("#er_lens-table-2").get_by_role("button", name="Copy").click()
+    tab.get_by_text("Copied").wait_for()
+    assert tab.evaluate("navigator.clipboard.readText()").split("\n") == [
+        "system\tF1", "a\t–", "b 9\t-2.25 paper 1", "b 10\t10.5 ± 0.1 paper 9",
+    ]  # fmt: skip
+
+
+def test_folds_open(tab):
+    code = tab.locator("details.code pre").first
+    assert not code.is_visible()
+    tab.get_by_text("Code", exact=True).first.click()
+    assert code.is_visible() and "value" in code.inner_text()
+    tab.get_by_text("Reduced as above").click()
+    assert tab.locator("#er_lens-figure-2").get_by_text("2 of 15 seeds.").is_visible()
+
+
+def test_the_contents_wait_folded_on_a_phone(browser, reports):
+    tab = browser.new_page(viewport={"width": PHONE, "height": 800})
+    tab.goto((reports / "01_er_lens.html").as_uri())
+    entry = tab.locator("nav li a").first
+    assert not entry.is_visible()
+    tab.get_by_text("Contents").click()
+    assert entry.is_visible()
+    tab.close()

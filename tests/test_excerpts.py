@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from tests.excerpts import quoted
+
+TEXTS = {
+    "long": " ".join(f"word{i}" for i in range(100)),
+    "short": "Not a good film.",
+    "other": "it is not quoted and stands nowhere on the page at all",
+}
+
+
+def test_a_stretch_of_a_text_is_found_with_its_length_whatever_its_punctuation():
+    middle = "“" + ", ".join(f"Word{i}" for i in range(30, 83)) + "!”"
+    assert quoted(["before " + middle + " after"], TEXTS) == {"long": 53}
+
+
+def test_seven_words_of_a_longer_text_are_nothing_and_a_short_text_counts_whole():
+    seven = " ".join(f"word{i}" for i in range(7))
+    assert quoted([seven, "they say not a good film about it"], TEXTS) == {"short": 4}
+
+
+def test_a_text_of_two_corpora_counts_once():
+    twice = {**TEXTS, "again": "not a GOOD film"}
+    assert quoted(["not a good film"], twice) == {"short": 4}
