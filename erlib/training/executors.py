@@ -10,7 +10,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -33,10 +33,12 @@ from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
 from erlib.training.students import answers, explanations, fifth, untaught, with_lessons
+from erlib.training.workers import one_thread, side_by_side, worker_count
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
 CHUNK = 256  # texts of an evaluation between two points where it can be taken up again
 StorePath = str | os.PathLike[str] | None
+Report = Callable[[int, float | None, str], None]
 
 
 def run(
@@ -53,31 +55,70 @@ def run(
     """
     check_executor(executor)
     kept, device = open_store(store), device or default_device()
-    rows: list[dict[str, Any]] = []
     wanted = list(dict.fromkeys(specs))
     taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
     for spec in wanted:
         taken.setdefault(spec.with_seed(0), set()).add(spec.seed)
+    rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
+    tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
     with progress_bar("training", sum(steps_of(s) for s in wanted), "step") as bar:
-        for first in wanted:
-            spec = first
-            for attempt in range(1 + REPLACEMENTS):
-                sealed = make_run(kept, spec, device, bar)
-                rows.append(run_row(sealed, spec, replaces=first.seed if attempt else None))
-                if sealed.status != "lost" or attempt == REPLACEMENTS:
-                    break
+        for attempt in range(1 + REPLACEMENTS):
+            for first, sealed in zip(
+                tried, _train_all(kept, list(tried.values()), device, bar), strict=True
+            ):
+                replaces = first.seed if attempt else None
+                rows[first].append(run_row(sealed, tried[first], replaces))
+            lost = [first for first in tried if rows[first][-1]["status"] == "lost"]
+            tried = {}
+            for first in lost if attempt < REPLACEMENTS else ():
                 seeds = taken[first.with_seed(0)]
-                spec = spec.with_seed(max(seeds) + 1)
-                seeds.add(spec.seed)
-                bar.total += steps_of(spec)
-    return pd.DataFrame(rows)
+                seeds.add(max(seeds) + 1)
+                tried[first] = first.with_seed(max(seeds))
+                bar.total += steps_of(first)
+    return pd.DataFrame([row for first in wanted for row in rows[first]])
 
 
-def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
-    """The run's result from the store, trained first if it is not there."""
+def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> list[Sealed]:
+    """The results of all, trained side by side where they are missing; those that others start
+    from come first."""
+
+    def show(count: int, loss: float | None, name: str) -> None:
+        shown = {} if loss is None else {"loss": f"{loss:.3f}"}
+        bar.set_postfix(**shown, run=name[:6], refresh=False)
+        bar.update(count)
+
+    workers = worker_count(device)
+    found: dict[RunSpec, Sealed] = {}
+    everything = dict.fromkeys(origin for spec in specs for origin in _origins(spec))
+    for depth in range(max((len(_origins(s)) for s in everything), default=0)):
+        level = [s for s in everything if len(_origins(s)) == depth + 1]
+        missing = [s for s in level if store.get("runs", run_hash(s)) is None]
+        work = partial(_work_on_run, store, device)
+        made = side_by_side(work, missing, workers, show)
+        found |= dict(zip(missing, made, strict=True))
+        for spec in level:
+            if spec not in found:
+                found[spec] = make_run(store, spec, device, show)
+    return [found[spec] for spec in specs]
+
+
+def _work_on_run(store: Store, device: str, spec: RunSpec, report: Report) -> Sealed:
+    return make_run(store, spec, device, report)
+
+
+def _origins(spec: RunSpec) -> list[RunSpec]:
+    """The run, after the one it starts from."""
+    return [*(_origins(spec.start) if spec.start else ()), spec]
+
+
+def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed:
+    """The run's result from the store, trained first if it is not there.
+
+    `report` is told steps as they are done: how many, the loss (or None), the run.
+    """
     name, steps = run_hash(spec), steps_of(spec)
     if found := store.get("runs", name):
-        bar.update(steps)
+        report(steps, None, name)
         return found
     start = _finished(store, spec.start, device).path if spec.start else None
     rows = partial(resolve_rows, store, device)
@@ -86,13 +127,11 @@ def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
     def on_step(loss: float | None, count: int) -> None:
         nonlocal done
         done += count
-        shown = {} if loss is None else {"loss": f"{loss:.3f}"}
-        bar.set_postfix(**shown, run=name[:6], refresh=False)
-        bar.update(count)
+        report(count, loss, name)
 
     def work(folder: Path) -> str:
         (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
-        with measured(folder, device) as facts:
+        with one_thread(device), measured(folder, device) as facts:
             facts["data"] = {
                 split: content_of(spec.data, split, rows)
                 for split, rows in (("train", spec.data.train_rows), ("dev", spec.data.dev_rows))
@@ -101,7 +140,7 @@ def make_run(store: Store, spec: RunSpec, device: str, bar: Any) -> Sealed:
             return train(spec, folder, device, on_step, start, rows)
 
     sealed = store.make("runs", name, work)
-    bar.update(max(0, steps - done))  # early stopping, or another process did it
+    report(max(0, steps - done), None, name)  # early stopping, or another process did it
     return sealed
 
 
@@ -138,25 +177,42 @@ def evaluate(
     """Measure what is missing; one row per evaluation with the means over its texts."""
     check_executor(executor)
     kept, device = open_store(store), device or default_device()
-    rows: dict[EvalSpec, dict[str, Any]] = {}
-    with progress_bar("evaluating", len(specs), "evaluation") as bar, decompositions_remembered():
-        for spec in sorted(specs, key=lambda s: run_hash(s.run) if s.run else ""):
-            sealed = make_evaluation(kept, spec, device)
-            rows[spec] = {
-                "eval": sealed.name,
-                "status": sealed.status,
-                "run": run_hash(_run_of(spec)),
-                "seed": _run_of(spec).seed,
-                "corpus": spec.data.corpus,
-                "split": spec.split,
-                "kind": spec.kind,
-                "method": spec.method,
-                "variant": spec.variant,
-                "spec": spec,
-                **sealed.read("summary.json"),
-            }
-            bar.update()
-    return pd.DataFrame([rows[s] for s in specs])
+    missing: dict[RunSpec, list[EvalSpec]] = {}  # those of one run together: it is loaded once
+    for spec in dict.fromkeys(specs):
+        if kept.get("evals", eval_hash(spec)) is None:
+            missing.setdefault(_run_of(spec), []).append(spec)
+    groups = sorted(missing.values(), key=len, reverse=True)
+    with progress_bar("evaluating", len(specs), "evaluation") as bar:
+        bar.update(len(specs) - sum(len(group) for group in groups))
+        work = partial(_work_on_evaluations, kept, device)
+        side_by_side(work, groups, worker_count(device), bar.update)
+    return pd.DataFrame([eval_row(make_evaluation(kept, s, device), s) for s in specs])
+
+
+def _work_on_evaluations(
+    store: Store, device: str, specs: list[EvalSpec], report: Callable[[int], None]
+) -> None:
+    with decompositions_remembered():
+        for spec in specs:
+            make_evaluation(store, spec, device)
+            report(1)
+
+
+def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:
+    """What `evaluate` says of one evaluation: identity, status, and the means over its texts."""
+    return {
+        "eval": sealed.name,
+        "status": sealed.status,
+        "run": run_hash(_run_of(spec)),
+        "seed": _run_of(spec).seed,
+        "corpus": spec.data.corpus,
+        "split": spec.split,
+        "kind": spec.kind,
+        "method": spec.method,
+        "variant": spec.variant,
+        "spec": spec,
+        **sealed.read("summary.json"),
+    }
 
 
 def per_text(spec: EvalSpec, *, store: StorePath = None, device: str | None = None) -> pd.DataFrame:
@@ -190,7 +246,7 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
             source = make_evaluation(store, replace(spec, kind=this_kind.uses), device)
             used = pd.read_parquet(source.path / "per_text.parquet")
         rows = resolve_rows(store, device, spec.data, spec.split, spec.rows)
-        with measured(folder, device):
+        with one_thread(device), measured(folder, device):
             parts = []
             for start in range(0, len(rows), CHUNK):
                 part = folder / f"part-{start}.parquet"
@@ -273,7 +329,7 @@ def _finished(store: Store, spec: RunSpec, device: str) -> Sealed:
     sealed = store.get("runs", run_hash(spec))
     if sealed is None:
         with progress_bar("training", steps_of(spec), "step") as bar:
-            sealed = make_run(store, spec, device, bar)
+            sealed = make_run(store, spec, device, lambda count, *_: bar.update(count))
     if sealed.status == "lost":
         raise ValueError(f"run {sealed.name} was lost and has no model to go on from")
     return sealed

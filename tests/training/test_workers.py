@@ -1,0 +1,86 @@
+"""Runs that go on side by side give the numbers that each would have given alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from erlib.config import DataSpec, EvalSpec
+from erlib.training.executors import evaluate, run
+from erlib.training.identity import run_hash
+from erlib.training.workers import one_thread, side_by_side, worker_count
+
+
+def test_results_come_in_the_order_of_tasks_from_other_processes():
+    def work(task, tell):
+        time.sleep(0.05 * (3 - task))  # the first ends last
+        tell(task)
+        return task**2, os.getpid()
+
+    heard = []
+    results = side_by_side(work, [1, 2, 3], 2, heard.append)
+    assert [value for value, _ in results] == [1, 4, 9]
+    assert len({pid for _, pid in results}) == 2 and os.getpid() not in {p for _, p in results}
+    assert sorted(heard) == [1, 2, 3]
+
+
+def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
+    def work(task, tell):
+        if task == "bad":
+            raise FloatingPointError("the loss became nan")
+        time.sleep(5)
+        (tmp_path / task).touch()
+
+    with pytest.raises(FloatingPointError, match="the loss became nan"):
+        side_by_side(work, ["slow", "bad"], 2, print)
+    assert not (tmp_path / "slow").exists()
+
+
+def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do():
+    def work(task, tell):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(RuntimeError, match="ERLIB_WORKERS=1"):
+        side_by_side(work, [1, 2], 2, print)
+
+
+def test_side_by_side_and_alone_give_the_same_bytes(spec, tmp_path, monkeypatch):
+    """Three runs, of which two start from the first; and an evaluation of each."""
+    specs = [spec, *(replace(spec, seed=seed, start=spec) for seed in (4, 5))]
+    evals = [EvalSpec(s, DataSpec("movies", "local", 32), "dev", "predictions") for s in specs]
+    tables = {}
+    for workers in ("1", "2"):
+        monkeypatch.setenv("ERLIB_WORKERS", workers)
+        run(specs[1:], store=tmp_path / workers)  # the first is trained because they start from it
+        tables[workers] = evaluate(evals, store=tmp_path / workers)
+    for name in map(run_hash, specs):
+        for file in ("model.safetensors", "metrics.json", "history.csv"):
+            one, two = (tmp_path / w / "runs" / name / file for w in ("1", "2"))
+            assert one.read_bytes() == two.read_bytes(), (name, file)
+    assert tables["1"].equals(tables["2"])
+    assert {Path(p).name for p in (tmp_path / "2" / "runs").iterdir()} == set(map(run_hash, specs))
+
+
+def test_a_run_computes_on_one_thread_of_the_cpu_and_leaves_the_rest_as_it_was():
+    before = torch.get_num_threads()
+    with one_thread("cpu"):
+        assert torch.get_num_threads() == 1
+    with one_thread("cuda"):
+        assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
+
+
+def test_the_number_of_workers_is_asked_for_or_found(monkeypatch):
+    monkeypatch.setenv("ERLIB_WORKERS", "3")
+    assert (worker_count("cpu"), worker_count("cuda")) == (3, 1)
+    monkeypatch.setenv("ERLIB_WORKERS", "none")
+    with pytest.raises(ValueError, match="whole number from 1 on, not 'none'"):
+        worker_count("cpu")
+    monkeypatch.delenv("ERLIB_WORKERS")
+    assert 1 <= worker_count("cpu") <= len(os.sched_getaffinity(0))
