@@ -26,6 +26,10 @@ NEEDED = {
         *(f"table-{n}" for n in range(1, 11)), *(f"figure-{n}" for n in range(1, 5)),
         "table-data", "table-cost", "table-guide", "table-perturbation", "table-audit",
     ],
+    "ivra": [
+        *(f"table-{n}" for n in range(1, 12)), *(f"figure-{n}" for n in range(1, 11)),
+        "table-bases", "table-floor", "table-collusion",
+    ],
     "saloss": [
         *(f"table-{n}" for n in range(1, 9)), "table-2-tests", "table-3-tests", "table-audit",
         "figure-1",

@@ -221,6 +221,16 @@ def test_core_claims_rest_on_three_seeds_and_full_runs_and_lime_on_64_texts(sett
     assert all(e.run.data.train_rows >= 64 for e in lime if e.run.data.taught)
 
 
+def test_without_a_core_every_model_goes_on_from_its_baseline_and_no_run_is_made_twice():
+    quick = settings_of("quick")
+    task = s.core_task(quick)
+    for criterion in s.CRITERIA:
+        run = measurements.explained_run(quick, "ELECTRA", task, s.SPARSEMAX, criterion, 0)
+        assert run.start == s.baseline(quick, "ELECTRA", task, 0)
+        assert run == measurements.subset_run(quick, task, (criterion,), 0)
+    assert "all else for 3 from there" in prose.reduced(quick)
+
+
 def test_our_rows_are_the_paper_s(settings):
     for criterion, (first, second) in tables.BY_CRITERION.items():
         for table, bases in ((first, ("ELECTRA",)), (second, tables.OTHERS)):
@@ -368,3 +378,26 @@ def test_what_the_profile_leaves_out_is_said(settings, study, results):
     assert "movie_snippets for IMDb" in prose.about_data(settings)
     assert "above the majority class" in prose.about_training(study, results)
     assert f"most {s.SPARSEMAX}" in prose.about_simulatability(study)
+
+
+def test_sentences_say_what_the_tables_have(study):
+    assert "IMDb: SIM +0.0, COMP −3.0, SUFF −1.0, CONS −10.0" in prose.about_costs(study)
+    assert f"fewest {s.SPARSEMAX} (0.10)" in prose.about_important(study)
+    assert prose.about_plausible(study).endswith("Chance is .50.")
+    assert "SIM lr=3e-5, γ=0.750 (tied)" in prose.about_settings(study)
+    said = prose.about_other_bases(study)
+    assert f"Llama-shaped, from scratch (2 layers), IMDb: SIM {s.SPARSEMAX}" in said
+    assert "from 1.000 to 0.100" in prose.about_collusion(tables.collusion_table(study))
+
+
+def test_sentences_of_the_drawn_texts_count_words_and_compare_questions():
+    words = pd.DataFrame({"what": "score", "explainer": "A", "value": [0.6, -0.3, 0.1, 0.0]})
+    assert "A 1 of 4 words (1 have none)" in prose.about_words(words)
+    asked = pd.DataFrame(
+        {
+            "explainer": ["A: first?"] * 3 + ["A: second?"] * 4,
+            "segment": [0, 1, 1, 0, 0, 1, 1],
+            "value": [9.0, 1.0, 2.0, 7.0, 8.0, 2.0, 4.0],
+        }
+    )
+    assert "A 1.00" in prose.about_questions(asked)

@@ -113,10 +113,12 @@ def sweep_spec(settings: Settings, guide: str, weight: float, seed: int) -> RunS
     """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
 
     λ = 0 stays in the objective with weight 0, so that its explanation loss is measured. Where the
-    profile has short runs, this is one, from the seed's Baseline.
+    profile has short runs, this is one, from the seed's Baseline, perhaps on fewer texts.
     """
     baseline = run_spec(settings, "Baseline", seed)
     base = _started(settings, baseline, baseline) if "short" in settings.grid else baseline
+    rows = settings.grid["sweep"].get("train_rows", base.data.train_rows)
+    base = replace(base, data=replace(base.data, train_rows=rows))
     return replace(base, objective=(term("task"), _explanation(guide, weight)))
 
 

@@ -1,6 +1,7 @@
 """What do training for a criterion and explaining a text cost? Seconds, measured in turn.
 
-Seconds of one machine say little; all methods are timed in the same run, and ratios are reported.
+Seconds of one machine say little; all methods are timed in the same run, on one thread where there
+is no GPU, and ratios are reported.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from erlib.timing import timed_in_turn
 from erlib.training.executors import default_device
 from erlib.training.identity import rows_of
 from erlib.training.loop import train
+from erlib.training.workers import one_thread
 
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
 
@@ -56,24 +58,25 @@ def training_times(settings: Settings) -> pd.DataFrame:
         "Baseline": baseline(settings, base, task, 0),
         **{c: trained(settings, base, task, System((c,)), 0, "short") for c in CRITERIA},
     }
-    specs = {name: _one_epoch(spec, max(sizes["texts"])) for name, spec in specs.items()}
+    batch = recipe(settings, task)["batch_size"]
+    specs = {name: _one_epoch(spec, max(sizes["texts"]), batch) for name, spec in specs.items()}
     rows = []
     for repetition in range(sizes["repeat"]):
         for name, spec in specs.items():
             ends = _step_ends(spec, device)
             for texts in sizes["texts"]:
-                step = ceil(texts / spec.optimiser.batch_size)
+                step = ceil(texts / batch)
                 rows.append({"system": name, "repetition": repetition, "texts": texts,
                              "seconds": ends[step] - ends[0]})  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def _one_epoch(spec: RunSpec, texts: int) -> RunSpec:
-    """The same training on `texts` texts, once; any start will do for the clock."""
+def _one_epoch(spec: RunSpec, texts: int, batch: int) -> RunSpec:
+    """The same training on `texts` texts, once, in equal batches; any start does for the clock."""
     return replace(
         spec,
-        data=replace(spec.data, train_rows=texts, dev_rows=spec.optimiser.batch_size),
-        optimiser=replace(spec.optimiser, epochs=1),
+        data=replace(spec.data, train_rows=texts, dev_rows=batch),
+        optimiser=replace(spec.optimiser, epochs=1, batch_size=batch),
         start=None,
     )
 
@@ -81,7 +84,7 @@ def _one_epoch(spec: RunSpec, texts: int) -> RunSpec:
 def _step_ends(spec: RunSpec, device: str) -> list[float]:
     """When training began, and when each of its steps was done."""
     ends: list[float] = []
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, one_thread(device):
         train(spec, Path(folder), device, lambda loss, count: ends.append(time.perf_counter()))
     return ends
 
@@ -90,6 +93,7 @@ def explaining_times(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
     settings, task = study.settings, core_task(study.settings)
     sizes, seed = settings.grid["timing"], settings.seeds[0]
+    device = settings.device or default_device()
     data = data_spec(settings, task, recipe(settings, task))
     texts = rows_of(data, "test", max(sizes["explained"]))
     models = {
@@ -108,7 +112,8 @@ def explaining_times(study: Study) -> pd.DataFrame:
             )
             for name in TIMED
         ]
-        timings = timed_in_turn(calls, repeat=1 + sizes["repeat"])
+        with one_thread(device):
+            timings = timed_in_turn(calls, repeat=1 + sizes["repeat"])
         for name, timing in zip(TIMED, timings, strict=True):
             rows += [
                 {"method": name, "repetition": i, "texts": count, "seconds": seconds}

@@ -35,7 +35,7 @@ from erlib.reports.style import BLUE, ORANGE, SIGNED, figure_style, new_figure
 from erlib.training.identity import rows_of
 
 WORDS = (8, 18)  # of a quoted text
-LINE = 78  # characters of a drawn line
+LINE = 116  # characters of a drawn line
 MONO = 0.602  # width of a character of the drawn font, in its size
 SHADES = LinearSegmentedColormap.from_list("for and against", [ORANGE, "white", BLUE])
 
@@ -67,7 +67,7 @@ def figure_3(study: Study) -> Drawn:
         for axis in (*axes[0], *axes[1]):
             axis.remove()
         words = figure.add_subplot(places[:2, :])
-        _draw_words(words, said, width=10.3)
+        _draw_words(words, said, width=9.6)
         for row, name in zip(axes[2:], (SOFTMAX, SPARSEMAX), strict=True):
             classifier = study.classifier(_run(study, task, name, "SIM"))
             assert classifier.explainer is not None
@@ -208,8 +208,9 @@ def _draw_words(axis: Axes, said: Mapping[str, Attribution], width: float) -> No
 def _word_rows(said: Mapping[str, Attribution]) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            {"explainer": title, "what": "score", "place": i, "word": word, "value": float(score)}
+            {"explainer": title, "what": "score", "place": i, "word": word,
+             "segment": found.segment[i], "value": float(found.scores[i])}
             for title, found in said.items()
-            for i, (word, score) in enumerate(zip(found.tokens, found.scores, strict=True))
+            for i, word in enumerate(found.tokens)
         ]
-    )
+    )  # fmt: skip

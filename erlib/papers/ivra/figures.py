@@ -10,6 +10,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.study import Study
@@ -31,6 +32,8 @@ from erlib.reports.style import (
 Drawn = tuple[Figure, pd.DataFrame]
 COLOURS = {"Baseline": GREY, "SIM": BLUE, "COMP": ORANGE, "SUFF": VERMILION, "CONS": PURPLE}
 LEVEL_COLOURS = {"feature": BLUE, "head": ORANGE, "layer": GREEN, "all levels": BLACK}
+# Figure 6: a curve that lies under another can still be seen at its sides.
+WIDTHS = dict(zip((*reversed(LEVELS), "all levels"), (6.0, 4.4, 2.8, 1.2), strict=True))
 NAMES = {"SIM": "simulatability", "COMP": "comprehensiveness", "SUFF": "sufficiency",
          "CONS": "consistency"}  # fmt: skip
 LIMIT = 100.0  # per cent: gains beyond it have the full colour
@@ -48,8 +51,8 @@ def figure_5(study: Study) -> Drawn:
         sns.heatmap(
             means.mask(reference),
             ax=axis,
-            annot=True,
-            fmt=".0f",
+            annot=means.map(_whole),
+            fmt="",
             annot_kws={"fontsize": 8.5},
             cmap=SIGNED,
             vmin=-LIMIT,
@@ -65,16 +68,23 @@ def figure_5(study: Study) -> Drawn:
     return figure, gains
 
 
+def _whole(gain: float) -> str:
+    """−12, +3 or 0; a dash where there is no gain to speak of."""
+    if not np.isfinite(gain):
+        return "–"
+    return f"{round(gain):+d}".replace("-", "−") if round(gain) else "0"
+
+
 def figure_6(study: Study) -> Drawn:
     """Training losses when only features, heads or layers are selected, or all of them."""
     data = study.curves
     figure, [axes] = new_figure(1, len(CRITERIA), width=10.5, height=3.0)
     with figure_style():
         for axis, criterion in zip(axes, CRITERIA, strict=True):
-            for level in (*LEVELS, "all levels"):
+            for level, width in WIDTHS.items():
                 cell = data[(data["criterion"] == criterion) & (data["level"] == level)]
                 mean = cell.groupby("epoch")["loss"].mean()
-                axis.plot(mean.index, mean, marker="o", markersize=3.5,
+                axis.plot(mean.index, mean, marker="o", markersize=1.6 * width, linewidth=width,
                           color=LEVEL_COLOURS[level], label=level)  # fmt: skip
             axis.set(title=NAMES[criterion], xlabel="epoch", xticks=sorted(data["epoch"].unique()))
         axes[0].set_ylabel("training loss")
@@ -87,19 +97,25 @@ def figure_7(study: Study) -> Drawn:
     cells = measurements.important_tokens(study.settings)
     data = study.frame(cells)
     panels = list(dict.fromkeys(data["task"]))
-    figure, [axes] = new_figure(1, len(panels), width=3.5 * len(panels) + 1.2, height=3.4)
+    figure, [axes] = new_figure(1, len(panels), width=3.1 * len(panels) + 1.2, height=3.4)
     with figure_style():
         for axis, task in zip(axes, panels, strict=True):
             panel = data[data["task"] == task]
             sns.barplot(
                 panel, x="value", y="row", hue="criterion", ax=axis, palette=COLOURS,
-                order=[x for x in measurements.COUNTED if x in set(panel["row"])], errorbar="sd",
-                err_kws={"linewidth": 1.2}, legend=axis is axes[-1],
+                order=measurements.COUNTED, errorbar="sd", err_kws={"linewidth": 1.2},
+                legend=axis is axes[0],
             )  # fmt: skip
-            axis.set(title=task, xlabel="share of important tokens", ylabel="")
+            for place, name in enumerate(measurements.COUNTED):
+                if name not in set(panel["row"]):
+                    axis.text(0.01, place, "not measured", va="center", color=GREY, fontsize=8.5)
+            axis.set(title=task, xlabel="share of important tokens", ylabel="",
+                     xlim=(0, 1.12 * data["value"].max()))  # fmt: skip
             if axis is not axes[0]:
                 axis.set_yticklabels([])
-        axes[-1].legend(title="trained for", loc="lower right", frameon=True)
+        if own := axes[0].get_legend():
+            own.remove()
+        _shared_legend(figure, axes[0], title="model trained for")
     return figure, data
 
 
@@ -112,8 +128,15 @@ def figure_8(study: Study) -> Drawn:
             data, x="criterion", y="gain", hue="criterion", order=list(CRITERIA), palette=COLOURS,
             errorbar="sd", ax=axis, legend=False,
         )  # fmt: skip
+        for place, criterion in enumerate(CRITERIA):
+            gain = data.loc[data["criterion"] == criterion, "gain"].mean()
+            axis.annotate(_whole(gain), (place, gain), ha="center",
+                          va="bottom" if gain >= 0 else "top", fontsize=9,
+                          xytext=(0, 3 if gain >= 0 else -3),
+                          textcoords="offset points")  # fmt: skip
         axis.axhline(0, color=BLACK, linewidth=0.8)
-        axis.set(xlabel="", ylabel="gain of direct training (%)")
+        axis.margins(y=0.12)
+        axis.set(xlabel="trained for and measured by", ylabel="gain of direct training (%)")
     return figure, data
 
 
@@ -144,16 +167,18 @@ def _times(
             axis.set_xticklabels([f"{n:,}" for n in table.index])
             _plain_numbers(axis)
         axes[0].set_ylabel(f"seconds of {doing}")
-        axes[1].set_ylabel(f"times {reference}")
+        axes[1].set_ylabel(f"ratio to {reference}")
         _shared_legend(figure, axes[0])
     return figure, times
 
 
 def _plain_numbers(axis: Axes) -> None:
+    axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.yaxis.set_minor_formatter(lambda value, _: "")
 
 
-def _shared_legend(figure: Figure, axis: Axes) -> None:
+def _shared_legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)),
+                  title=title)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from erlib.config import RunSpec
 from erlib.data import corpus_report
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
@@ -15,9 +16,11 @@ from erlib.papers.ivra.systems import (
     FLOOR,
     MODULES,
     SPARSEMAX,
+    System,
+    baseline,
     core_task,
-    recipe,
     tasks,
+    trained,
     transfer_target,
 )
 from erlib.papers.ivra.tables import floor_table, model_name
@@ -38,24 +41,43 @@ def reduced(settings: Settings) -> str:
     options = settings.grid
     if "short" not in options:
         return ""
-    core, short = recipe(settings, core_task(settings)), options["short"]
     models = "; ".join(f"{model_name(settings, base)} for {base}" for base in BASES)
     cut = {t: sizes["layers"] for t, sizes in options["tasks"].items() if "layers" in sizes}
-    steps = -(-core["train_rows"] // core["batch_size"]) * core["epochs"]
-    brief = -(-short["train_rows"] // core["batch_size"])
+    first = model_name(settings, BASES[0])
     return "; ".join(
         [
             models,
-            *(f"its first {layers} layers on {task}" for task, layers in cut.items()),
-            f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps for the rows of IMDb "
-            f"that decide claims, one seed elsewhere (n=1)",
-            f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline",
+            *(f"the first {layers} layers of {first} on {task}" for task, layers in cut.items()),
+            *_lengths(settings),
             f"{options['explained_rows']} explained texts",
             *(f"{name} with {variant.split('_')[1]} {what}" for name, what in (
                 ("Integrated Gradients", "points"), ("LIME", "samples"))
               if (variant := options["variants"].get(name))),
         ]
     )  # fmt: skip
+
+
+def _lengths(settings: Settings) -> list[str]:
+    """How many seeds and steps the full and the short runs have."""
+    grid, task, seed = settings.grid, core_task(settings), settings.seeds[0]
+    steps = _steps(baseline(settings, "ELECTRA", task, seed))
+    brief = _steps(trained(settings, "ELECTRA", task, System(("COMP",)), seed, "short"))
+    if not grid["core"]:
+        return [
+            f"{len(settings.seeds)} of the paper's 5 seeds",
+            f"Baselines trained for {steps} steps or fewer, all else for {brief} from there",
+        ]
+    return [
+        f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps for the rows of "
+        f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
+        f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline",
+    ]
+
+
+def _steps(spec: RunSpec) -> int:
+    rows = spec.data.train_rows
+    assert rows is not None
+    return -(-rows // spec.optimiser.batch_size) * spec.optimiser.epochs
 
 
 def about_data(settings: Settings) -> str:
@@ -107,9 +129,12 @@ def about_simulatability(study: Study) -> str:
             continue
         best = rows.loc[rows["above the floor"].idxmax()]
         helped = int((rows["above the floor"] > 0).sum())
+        most = f", most {best['method']} ({_signed(best['above the floor'])})" if helped else ""
+        if (rows["above the floor"] == 0).all():
+            most = " or below it: all students score the same"
         lines.append(
             f"{task.paper}: without explanations {best['floor']:.1f} %; {helped} of {len(rows)} "
-            f"methods are above that, most {best['method']} ({_signed(best['above the floor'])})"
+            f"methods are above that{most}"
         )
     return f"Students by task, in points of agreement. {'; '.join(lines)}."
 
@@ -122,9 +147,101 @@ def about_criterion(study: Study, criterion: str) -> str:
         cells = chosen(study.by_explainer, base="ELECTRA", task=task.paper, criterion=criterion)
         means = study.frame([c for c in cells if c.row != FLOOR]).groupby("row")["value"].mean()
         best = means.idxmin() if low else means.idxmax()
-        modules = ", ".join(f"{m} {means[m]:.3f}" for m in MODULES if m in means)
-        lines.append(f"{task.paper}: {best} ({means[best]:.3f}); {modules}")
-    return f"Best by task: {'. '.join(lines)}."
+        others = [f"{m} {_number(means[m])}" for m in MODULES if m in means and m != best]
+        lines.append(", ".join([f"{task.paper}: {best} {_number(means[best])}", *others]))
+    return f"The best method of each task, then the learned modules. {'; '.join(lines)}."
+
+
+def about_collusion(table: pd.DataFrame) -> str:
+    """Does the divergence fall by more than what a student that was not there gains?"""
+    lines = []
+    for name, rows in table.groupby("outer loss", sort=False):
+        first, last = (rows[f"KL, {when} epoch"].mean() for when in ("first", "last"))
+        gain = (rows["SIM of a fresh student"] - rows["SIM without explanations"]).mean()
+        lines.append(
+            f"{name}: the KL goes from {first:.3f} to {last:.3f}, and a fresh student is "
+            f"{_signed(gain)} points from one without explanations"
+        )
+    return f"By outer loss. {'; '.join(lines)}."
+
+
+def about_words(numbers: pd.DataFrame) -> str:
+    """On how many words of the drawn text half of the weight lies, and how many have none."""
+    words = numbers[numbers["what"] == "score"]
+    lines = []
+    for name, rows in words.groupby("explainer", sort=False):
+        size = np.sort(rows["value"].abs().to_numpy())[::-1]
+        half = int(np.searchsorted(np.cumsum(size), size.sum() / 2)) + 1
+        lines.append(f"{name} {half} of {len(size)} words ({int((size == 0).sum())} have none)")
+    return f"Half of the weight lies on: {'; '.join(lines)}."
+
+
+def about_questions(numbers: pd.DataFrame) -> str:
+    """How alike the words of the passage are scored under both questions, by method."""
+    passage = numbers[numbers["segment"] == 1]
+    names = passage["explainer"].str.partition(": ")
+    lines = []
+    for name, rows in passage.groupby(names[0], sort=False):
+        first, second = (part["value"] for _, part in rows.groupby(names[2], sort=False))
+        lines.append(f"{name} {np.corrcoef(first, second)[0, 1]:.2f}")
+    return f"Correlation of the passage's scores under the two questions: {', '.join(lines)}."
+
+
+def about_costs(study: Study) -> str:
+    """What each single criterion costs, by task."""
+    lines = []
+    for task in tasks(study.settings, "ELECTRA"):
+        cells = chosen(study.accuracies, base="ELECTRA", task=task.paper)
+        means = study.frame(cells).groupby("row")["value"].mean()
+        said = ", ".join(f"{c} {_signed(means[c] - means['Baseline'])}" for c in CRITERIA)
+        lines.append(f"{task.paper}: {said}")
+    return f"Points against the Baseline. {'; '.join(lines)}."
+
+
+def about_important(study: Study) -> str:
+    """Who marks the most and the fewest tokens, by task."""
+    frame = study.frame(measurements.important_tokens(study.settings))
+    lines = []
+    for task, rows in frame.groupby("task", sort=False):
+        means = rows.groupby("row")["value"].mean()
+        least = f"{means.idxmin()} ({means.min():.2f})"
+        most = f", most {means.idxmax()} ({means.max():.2f})"
+        lines.append(f"{task}: {f'fewest {least}{most}' if len(means) > 1 else f'only {least}'}")
+    return f"Share of tokens marked, mean over both models. {'; '.join(lines)}."
+
+
+def about_plausible(study: Study) -> str:
+    """The most and the least plausible rows of Table 6."""
+    frame = study.frame(measurements.plausible(study.settings))
+    means = frame.groupby("row")["value"].mean().sort_values(ascending=False)
+    first, second, *_, last = (f"{row} ({value:.2f})" for row, value in means.items())
+    return f"Most plausible: {first}, then {second}; least: {last}. Chance is .50."
+
+
+def about_settings(study: Study) -> str:
+    """The best setting of each criterion among those that were tried."""
+    frame = study.frame(measurements.tuned(study.settings))
+    lines = []
+    for criterion in CRITERIA:
+        rows = frame[frame["criterion"] == criterion]
+        means = rows.groupby("row", sort=False)["value"].mean()
+        best = means.idxmin() if criterion == "SUFF" else means.idxmax()
+        tied = " (tied)" if (means == means[best]).sum() > 1 else ""
+        lines.append(f"{criterion} {str(best).replace('|', ', ').replace('gamma', 'γ')}{tied}")
+    return f"Best of {frame['row'].nunique()} settings: {'; '.join(lines)}."
+
+
+def about_other_bases(study: Study) -> str:
+    """Which row is best by each criterion on the other base models."""
+    cells = [c for c in study.by_explainer if c.base != BASES[0] and c.row != FLOOR]
+    frame, lines = study.frame(cells), []
+    for (base, task), rows in frame.groupby(["base", "task"], sort=False):
+        best = []
+        for criterion in CRITERIA:
+            found = rows[rows["criterion"] == criterion].groupby("row")["value"].mean()
+            best.append(f"{criterion} {found.idxmin() if criterion == 'SUFF' else found.idxmax()}")
+        lines.append(f"{model_name(study.settings, str(base))}, {task}: {', '.join(best)}")
+    return f"Best by criterion. {'; '.join(lines)}."
 
 
 def about_gains(study: Study) -> str:
@@ -145,7 +262,10 @@ def about_levels(study: Study) -> str:
     curves = study.curves
     last = curves[curves["epoch"] == curves["epoch"].max()]
     means = last.groupby(["criterion", "level"])["loss"].mean()
-    best = ", ".join(f"{c} {means[c].idxmin()} ({means[c].min():.3f})" for c in CRITERIA)
+    best = ", ".join(
+        f"{c} {means[c].idxmin()} ({means[c].min():.4f}; the highest is {means[c].max():.4f})"
+        for c in CRITERIA
+    )
     return f"Lowest loss of the last epoch: {best}."
 
 
@@ -175,6 +295,10 @@ def about_explaining_times(times: pd.DataFrame) -> str:
     found = ratios(times, "method", SPARSEMAX)
     said = ", ".join(f"{name} {np.median(r):.1f}" for name, r in found.items())
     return f"Times {SPARSEMAX} at {times['texts'].max():,} texts: {said}."
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
 
 
 def _signed(value: float, digits: int = 1) -> str:

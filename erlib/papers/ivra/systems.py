@@ -2,8 +2,8 @@
 
 Three base models on three tasks. Each is fine-tuned (the Baseline), trained once more for every
 criterion with an attention module of one of three kinds, and taught to students, whose agreement
-with it is simulatability. A profile trains its *core* task at full length with every seed; all else
-may be *short*: a few steps that begin where the first seed's Baseline ended.
+with it is simulatability. A profile trains its *core* tasks at full length with every seed; all
+else may be *short*: a few steps that begin where the first seed's Baseline ended.
 """
 
 from __future__ import annotations
@@ -108,8 +108,9 @@ def core_task(settings: Settings) -> Task:
 
 
 def is_core(settings: Settings, base: str, task: Task) -> bool:
-    """Is this trained at full length?"""
-    return "short" not in settings.grid or (base == "ELECTRA" and task == core_task(settings))
+    """Is this trained at full length? All is, unless the profile has short runs."""
+    grid = settings.grid
+    return "short" not in grid or (base == "ELECTRA" and task.paper in grid["core"])
 
 
 def seeds_of(settings: Settings, base: str, task: Task, explainer: str, criterion: str

@@ -42,8 +42,9 @@ class Shown:
 def model_name(settings: Settings, base: str) -> str:
     """What plays the part of a base model; short for the hub's own."""
     options = settings.grid["bases"][base]
-    layers = f", {options['layers']} layers" if "layers" in options else ""
-    return OURS.get(options["name"], options["name"].split("/")[-1]) + layers
+    name, layers = options["name"], options.get("layers")
+    size = f" ({layers} layer{'s' if layers > 1 else ''})" if layers else ""
+    return OURS.get(name, name.split("/")[-1]) + size
 
 
 def by_criterion(study: Study, criterion: str, *, others: bool = False) -> Shown:
@@ -80,7 +81,9 @@ def _shown(study: Study, found: Beside) -> Shown:
 
 def _row_name(settings: Settings, name: str) -> str:
     base, _, row = name.partition("|")
-    return f"{row}\n{model_name(settings, base)} for {base}" if row else name
+    if not row or base == "ELECTRA":  # of which every row is, so that the caption says it
+        return row or name
+    return f"{row}\n{model_name(settings, base)} for {base}"
 
 
 def corpora(settings: Settings) -> dict[str, str]:
@@ -135,8 +138,9 @@ def table_7(study: Study) -> Shown:
             beside(ours[["row", "column", "value"]], "ivra", "table7", metric=metric,
                    rows=list(dict.fromkeys(ours["row"])), digits=1 if criterion == "SIM" else 3)
         )  # fmt: skip
+    wide = pd.concat([column.wide() for column in columns], axis=1)
     return Shown(
-        pd.concat([column.wide() for column in columns], axis=1),
+        wide.rename(index=lambda name: name.replace("|gamma=", ", γ=").replace("=", " ")),
         pd.concat([column.long for column in columns], ignore_index=True),
     )
 
