@@ -61,7 +61,7 @@ def run(
         taken.setdefault(spec.with_seed(0), set()).add(spec.seed)
     rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
     tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
-    with progress_bar("training", sum(steps_of(s) for s in wanted), "step") as bar:
+    with progress_bar("training", sum(steps_of(s) for s in _with_origins(wanted)), "step") as bar:
         for attempt in range(1 + REPLACEMENTS):
             for first, sealed in zip(
                 tried, _train_all(kept, list(tried.values()), device, bar), strict=True
@@ -89,12 +89,13 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
 
     workers = worker_count(device)
     found: dict[RunSpec, Sealed] = {}
-    everything = dict.fromkeys(origin for spec in specs for origin in _origins(spec))
+    everything = _with_origins(specs)
     for depth in range(max((len(_origins(s)) for s in everything), default=0)):
         level = [s for s in everything if len(_origins(s)) == depth + 1]
         missing = [s for s in level if store.get("runs", run_hash(s)) is None]
-        work = partial(_work_on_run, store, device)
-        made = side_by_side(work, missing, workers, show)
+        made = side_by_side(
+            lambda spec, report: make_run(store, spec, device, report), missing, workers, show
+        )
         found |= dict(zip(missing, made, strict=True))
         for spec in level:
             if spec not in found:
@@ -102,8 +103,8 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
     return [found[spec] for spec in specs]
 
 
-def _work_on_run(store: Store, device: str, spec: RunSpec, report: Report) -> Sealed:
-    return make_run(store, spec, device, report)
+def _with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
+    return list(dict.fromkeys(origin for spec in specs for origin in _origins(spec)))
 
 
 def _origins(spec: RunSpec) -> list[RunSpec]:
@@ -184,18 +185,15 @@ def evaluate(
     groups = sorted(missing.values(), key=len, reverse=True)
     with progress_bar("evaluating", len(specs), "evaluation") as bar:
         bar.update(len(specs) - sum(len(group) for group in groups))
-        work = partial(_work_on_evaluations, kept, device)
-        side_by_side(work, groups, worker_count(device), bar.update)
+
+        def measure(group: list[EvalSpec], report: Callable[[int], None]) -> None:
+            with decompositions_remembered():
+                for spec in group:
+                    make_evaluation(kept, spec, device)
+                    report(1)
+
+        side_by_side(measure, groups, worker_count(device), bar.update)
     return pd.DataFrame([eval_row(make_evaluation(kept, s, device), s) for s in specs])
-
-
-def _work_on_evaluations(
-    store: Store, device: str, specs: list[EvalSpec], report: Callable[[int], None]
-) -> None:
-    with decompositions_remembered():
-        for spec in specs:
-            make_evaluation(store, spec, device)
-            report(1)
 
 
 def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:

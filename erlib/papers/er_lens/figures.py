@@ -207,12 +207,15 @@ def _sweep(study: Study, guides: list[str]) -> Drawn:
             colour = palette([system])[system]
             axis.scatter(runs["explanation"], runs["task"], color=colour, alpha=0.5, s=18)
             axis.plot(means["explanation"], means["task"], marker="o", color=colour)
-            for weight, row in means.iterrows():
+            for index, (weight, row) in enumerate(means.iterrows()):
+                above = index % 2 == 0  # neighbours may lie on each other: not their labels
                 axis.annotate(
                     f"λ={weight:g}",
                     (row["explanation"], row["task"]),
                     textcoords="offset points",
-                    xytext=(6, 5),
+                    xytext=(6, 5) if above else (-6, -5),
+                    ha="left" if above else "right",
+                    va="bottom" if above else "top",
                     fontsize=8.5,
                 )
             bounds = study.bounds(guide)

@@ -74,8 +74,12 @@ class Study:
 
     def spec(self, system: str, place: int) -> RunSpec:
         """The run of a system at a place."""
-        found = self.runs.query("system == @system and place == @place")["spec"]
-        return found.iloc[0]
+        return self._specs[system, place]
+
+    @cached_property
+    def _specs(self) -> dict[tuple[str, int], RunSpec]:
+        runs = self.runs
+        return dict(zip(zip(runs["system"], runs["place"], strict=True), runs["spec"], strict=True))
 
     def classifier(
         self, system: str, place: int, quirks: tuple[str, ...] | None = None
