@@ -11,6 +11,7 @@ import ctypes
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -128,7 +129,7 @@ def _serve(work: Callable[[Any, Tell], Any], pipe: Connection) -> None:
         except BrokenPipeError:  # the parent is gone
             return
         except Exception as error:
-            error.add_note("(in a worker process)")
+            error.add_note(f"in a worker process:\n{traceback.format_exc()}")
             pipe.send(("failed", error))
 
 

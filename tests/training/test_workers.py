@@ -37,8 +37,9 @@ def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
         time.sleep(5)
         (tmp_path / task).touch()
 
-    with pytest.raises(FloatingPointError, match="the loss became nan"):
+    with pytest.raises(FloatingPointError, match="the loss became nan") as caught:
         side_by_side(work, ["slow", "bad"], 2, print)
+    assert 'raise FloatingPointError("the loss became nan")' in caught.value.__notes__[0]
     assert not (tmp_path / "slow").exists()
 
 
