@@ -45,8 +45,8 @@ def test_the_plan_names_every_stage_and_its_cost_and_makes_nothing(capsys, monke
     monkeypatch.setenv("ERLIB_STORE", str(tmp_path / "store"))
     assert main(["run", "--plan", "--profile", "paper"]) == 0
     text = said(capsys)
-    # the Baseline and three joint systems, 15 seeds, 25 epochs of 217 batches
-    assert str(4 * 15 * 25 * 217) in text and "GB" in text
+    # the Baseline and three joint systems, 15 seeds, 25 epochs (ER+AttR: 15) of 217 batches
+    assert str(15 * (25 + 25 + 15 + 25) * 217) in text and "GB" in text
     assert not (tmp_path / "store").exists()
 
 

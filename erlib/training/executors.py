@@ -79,8 +79,8 @@ def run(
 
 
 def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> list[Sealed]:
-    """The results of all, trained side by side where they are missing; those that others start
-    from come first."""
+    """The results of all, trained side by side where they are missing; those that others rest on
+    come first."""
 
     def show(count: int, loss: float | None, name: str) -> None:
         shown = {} if loss is None else {"loss": f"{loss:.3f}"}
@@ -90,8 +90,8 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
     workers = worker_count(device)
     found: dict[RunSpec, Sealed] = {}
     everything = _with_origins(specs)
-    for depth in range(max((len(_origins(s)) for s in everything), default=0)):
-        level = [s for s in everything if len(_origins(s)) == depth + 1]
+    for depth in range(max(map(_depth, everything), default=0)):
+        level = [s for s in everything if _depth(s) == depth + 1]
         missing = [s for s in level if store.get("runs", run_hash(s)) is None]
         made = side_by_side(
             lambda spec, report: make_run(store, spec, device, report), missing, workers, show
@@ -104,12 +104,22 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
 
 
 def _with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
-    return list(dict.fromkeys(origin for spec in specs for origin in _origins(spec)))
+    """These runs, each after those that it rests on."""
+    found: dict[RunSpec, None] = {}
+    for spec in specs:
+        found |= dict.fromkeys([*_with_origins(_origins(spec)), spec])
+    return list(found)
+
+
+def _depth(spec: RunSpec) -> int:
+    return 1 + max(map(_depth, _origins(spec)), default=0)
 
 
 def _origins(spec: RunSpec) -> list[RunSpec]:
-    """The run, after the one it starts from."""
-    return [*(_origins(spec.start) if spec.start else ()), spec]
+    """The runs that must be there first: its start, its teacher, whose rationales it reads."""
+    extract, taught = spec.data.extract, spec.data.taught
+    rests_on = (spec.start, extract and extract.run, taught and taught.run)
+    return [run for run in rests_on if run]
 
 
 def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed:

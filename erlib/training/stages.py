@@ -38,7 +38,14 @@ class Stage:
 def carry_out(
     stages: Sequence[Stage], *, executor: str, store: StorePath, device: str | None
 ) -> dict[str, pd.DataFrame]:
-    """The results of every stage by name; what is in the store already is only read."""
+    """The results of every stage by name; what is in the store already is only read.
+
+    Runs that are known before any result are trained first and together, whatever stage they
+    belong to, so that no core waits for the last run of a stage.
+    """
+    listed = [stage.sample for stage in stages if isinstance(stage.sample, Sequence)]
+    known = [spec for specs in listed for spec in specs if isinstance(spec, RunSpec)]
+    run(known, executor=executor, store=store, device=device)
     results: dict[str, pd.DataFrame] = {}
     for stage in stages:
         specs = list(stage.specs(results))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from erlib.config import DataSpec, EvalSpec, OptimiserSpec
+from erlib.training import executors
 from erlib.training.stages import Stage, carry_out, plan
 
 HERE = {"executor": "local", "device": "cpu"}
@@ -50,3 +51,20 @@ def test_a_stage_whose_items_are_known_is_planned_item_by_item(spec):
     stage = Stage("train", lambda results: runs, 2, runs)
     row = plan([stage], seconds_per_step=1, megabytes_per_run=1).iloc[0]
     assert row["steps"] == 2 * (1 + 10)
+
+
+def test_runs_that_are_known_beforehand_are_trained_together(spec, tmp_path, monkeypatch):
+    calls = []
+    train_all = executors.run
+    monkeypatch.setattr(
+        "erlib.training.stages.run",
+        lambda specs, **where: calls.append(list(specs)) or train_all(specs, **where),
+    )
+    other = spec.with_seed(9)
+    stages = [
+        Stage("first", lambda results: [spec], 1, [spec]),
+        Stage("second", lambda results: [other], 1, [other]),
+    ]
+    results = carry_out(stages, store=tmp_path / "store", **HERE)
+    assert calls == [[spec, other], [spec], [other]]
+    assert [results[name]["seed"].item() for name in ("first", "second")] == [3, 9]

@@ -45,7 +45,8 @@ def reduced(settings: Settings) -> str:
         which = "all systems but the Baseline" if everything else " and ".join(started)
         parts.append(f"{which} trained on from the Baseline's weights")
     if grid["model"] != "google/bigbird-roberta-base":
-        parts.append(f"{grid['model']} in place of BigBird-base")
+        layers = f"the first {grid['layers']} layers of " if "layers" in grid else ""
+        parts.append(f"{layers}{grid['model']} in place of BigBird-base")
     return ", ".join(parts)
 
 

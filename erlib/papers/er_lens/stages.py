@@ -64,11 +64,11 @@ def grid(settings: Settings) -> list[Stage]:
         return eval_specs(settings, list(zip(runs["place"], runs["spec"], strict=True)))
 
     return [
-        Stage("explanation_only", lambda results: alone, len(alone), alone[0]),
-        Stage("systems", lambda results: free, len(free), free[0]),
+        Stage("explanation_only", lambda results: alone, len(alone), alone),
+        Stage("systems", lambda results: free, len(free), free),
         Stage("constrained", under_bounds, len(constrained), constrained[0]),
-        Stage("sweep", lambda results: sweep, len(sweep), sweep[0]),
-        Stage("audit", lambda results: audit, len(audit), audit[0]),
+        Stage("sweep", lambda results: sweep, len(sweep), sweep),
+        Stage("audit", lambda results: audit, len(audit), audit),
         Stage("measurements", measure, len(measured), measured[0]),
         Stage("audit_measurements", lambda results: checked, len(checked), checked[0]),
     ]

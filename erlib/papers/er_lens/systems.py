@@ -182,7 +182,7 @@ def _base(settings: Settings, system: str, seed: int) -> RunSpec:
             settings.grid.get("train_rows"),
             settings.grid.get("dev_rows"),
         ),
-        model=ModelSpec(settings.grid["model"], head="er"),
+        model=ModelSpec(settings.grid["model"], head="er", layers=settings.grid.get("layers")),
         optimiser=OptimiserSpec(**options),
         seed=seed,
     )

@@ -48,8 +48,8 @@ def grid(settings: Settings) -> list[Stage]:
     fresh = fresh_specs(settings, [*baselines, *systems])
     measured = eval_specs(settings, [*baselines, *systems], fresh)
     return [
-        Stage("baselines", lambda r: baselines, len(baselines), baselines[0]),
-        Stage("candidates", lambda r: tried, len(tried), tried[0]),
+        Stage("baselines", lambda r: baselines, len(baselines), baselines),
+        Stage("candidates", lambda r: tried, len(tried), tried),
         Stage("search", lambda r: trials, len(trials), trials[0]),
         Stage("systems", lambda r: system_specs(settings, chosen(r)), len(systems), systems[0]),
         Stage("fresh", lambda r: fresh_specs(settings, supports(r)), len(fresh), fresh[0]),
