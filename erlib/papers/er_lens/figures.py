@@ -113,7 +113,10 @@ def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
                     taus = cell.loc[cell["pair"] == pair, "tau"].dropna()
                     if len(taus):
                         share = np.full(len(taus), 1 / len(taus))
-                        axis.hist(taus, bins, weights=share, color=colour, alpha=0.55, label=pair)
+                        axis.hist(
+                            taus, bins, weights=share, color=colour, alpha=0.55, label=pair,
+                            histtype="stepfilled",
+                        )  # fmt: skip
                         axis.axvline(taus.mean(), color=colour, linewidth=1.4)
                         said.append(f"{taus.mean():.2f}")
                 axis.set_title(
