@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, sc
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
-from erlib.training.students import answers, explanations, fifth, untaught, with_lessons
+from erlib.training.students import answers, explanations, with_lessons
 from erlib.training.workers import one_thread, side_by_side, worker_count
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
@@ -79,28 +79,32 @@ def run(
 
 
 def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> list[Sealed]:
-    """The results of all, trained side by side where they are missing; those that others rest on
-    come first."""
+    """The results of all, trained side by side where they are missing; each after those that it
+    rests on, which are trained too if they are missing and it is."""
 
     def show(count: int, loss: float | None, name: str) -> None:
         shown = {} if loss is None else {"loss": f"{loss:.3f}"}
         bar.set_postfix(**shown, run=name[:6], refresh=False)
         bar.update(count)
 
-    workers = worker_count(device)
-    found: dict[RunSpec, Sealed] = {}
-    everything = _with_origins(specs)
-    for depth in range(max(map(_depth, everything), default=0)):
-        level = [s for s in everything if _depth(s) == depth + 1]
-        missing = [s for s in level if store.get("runs", run_hash(s)) is None]
-        made = side_by_side(
-            lambda spec, report: make_run(store, spec, device, report), missing, workers, show
-        )
-        found |= dict(zip(missing, made, strict=True))
-        for spec in level:
-            if spec not in found:
-                found[spec] = make_run(store, spec, device, show)
-    return [found[spec] for spec in specs]
+    def is_missing(spec: RunSpec) -> bool:
+        return store.get("runs", run_hash(spec)) is None
+
+    needed = sorted(_with_origins(list(filter(is_missing, specs))), key=_depth)
+    missing = list(filter(is_missing, needed))
+    place = {spec: i for i, spec in enumerate(missing)}
+    made = side_by_side(
+        lambda spec, report: make_run(store, spec, device, report),
+        missing,
+        worker_count(device),
+        show,
+        after=[{place[o] for o in _origins(spec) if o in place} for spec in missing],
+    )
+    for spec in _with_origins(specs):
+        if spec not in place:
+            show(steps_of(spec), None, run_hash(spec))
+    found = dict(zip(missing, made, strict=True))
+    return [found.get(s) or make_run(store, s, device, lambda *_: None) for s in specs]
 
 
 def _with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
@@ -307,14 +311,11 @@ def resolve_rows(
 
 def _with_lessons(store: Store, device: str, data: DataSpec, split: str, texts: Dataset) -> Dataset:
     """A student's texts with what its teacher says of them, asked first where that is missing."""
-    teaching, n = data.taught, len(texts)
+    teaching = data.taught
     assert teaching is not None
-    if split == "test":  # in the order of hashes they come after those the student learns from
-        n += fifth(len(rows_of(untaught(data), "test", None)))
-    told = answers(teaching, data, "dev" if split == "dev" else "test", n)
-    needed = [told]
+    needed = [answers(teaching, data, split, len(texts))]
     if split == "train" and teaching.method:
-        needed.append(explanations(teaching, data, n))
+        needed.append(explanations(teaching, data, len(texts)))
     tables = [
         pd.read_parquet(make_evaluation(store, spec, device).path / "per_text.parquet")
         for spec in needed
@@ -358,7 +359,7 @@ def measured(folder: Path, device: str) -> Iterator[dict[str, Any]]:
     if device.startswith("cuda"):
         facts["peak_device_bytes"] = torch.cuda.max_memory_allocated()
     facts |= {
-        **environment(),
+        **_environment(),
         "device": device,
         "seconds": round(time.monotonic() - started, 1),
         "peak_process_bytes": peak,
@@ -366,6 +367,12 @@ def measured(folder: Path, device: str) -> Iterator[dict[str, Any]]:
     }
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     (folder / "provenance.json").write_text(text, encoding="utf-8")
+
+
+@cache
+def _environment() -> dict[str, Any]:
+    """Asked once per process: it runs Git, and a grid has hundreds of evaluations."""
+    return environment()
 
 
 def open_store(store: StorePath = None) -> Store:

@@ -24,17 +24,18 @@ from erlib.losses import OBJECTIVES
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import kind
-from erlib.training.students import answers, explanations, student_split
+from erlib.training.students import OWN, answers, explanations, part_of
 from erlib.training.updates import update_class
 
 
 @lru_cache(maxsize=64)
 def rows_of(data: DataSpec, split: str, rows: int | None) -> Dataset:
     """The rows that a description resolves to; for rationales, the texts they are taken from."""
-    student = data.taught is not None and split != "dev"  # has its own cut of the test split
-    texts = load_data(data.corpus, split="test" if student else split, source=data.source)
+    split = split if data.taught is None else OWN.get(split, split)
+    part = split in OWN.values()
+    texts = load_data(data.corpus, split="test" if part else split, source=data.source)
     texts = prepared(texts, words=data.words, classes=data.classes)
-    return select_rows(student_split(texts, split) if student else texts, rows)
+    return select_rows(part_of(texts, split) if part else texts, rows)
 
 
 @lru_cache(maxsize=256)

@@ -17,25 +17,22 @@ from erlib.data import select_rows
 from erlib.metrics.consistency import distribution
 
 PARTS = 5  # of the test split, one of which the student learns from
+LEARNT, UNSEEN = "learnt", "unseen"  # that fifth, and the others: splits like any, for the teacher
+OWN = {"train": LEARNT, "test": UNSEEN}  # a student's split → what it is of the corpus
 
 
-def student_split(test: Dataset, split: str) -> Dataset:
-    """Of the teacher's test split: "train", the fifth with the lowest hashes; "test", the rest."""
-    learnt = select_rows(test, fifth(len(test)))
-    if split == "train":
+def part_of(test: Dataset, split: str) -> Dataset:
+    """Of the teacher's test split: LEARNT, the fifth with the lowest hashes; UNSEEN, the rest."""
+    learnt = select_rows(test, max(1, len(test) // PARTS))
+    if split == LEARNT:
         return learnt
     seen = set(learnt["id"][:])
     return test.select([i for i, name in enumerate(test["id"][:]) if name not in seen])
 
 
-def fifth(texts: int) -> int:
-    """How many of the test split's texts the student learns from."""
-    return max(1, texts // PARTS)
-
-
 def answers(teaching: Teaching, data: DataSpec, split: str, rows: int | None) -> EvalSpec:
-    """The evaluation with what the teacher says of (at least) these rows of the untaught corpus."""
-    return EvalSpec(teaching.run, untaught(data), split, "predictions", rows)
+    """The evaluation with what the teacher says of these rows of a student's split."""
+    return EvalSpec(teaching.run, untaught(data), OWN.get(split, split), "predictions", rows)
 
 
 def explanations(teaching: Teaching, data: DataSpec, rows: int) -> EvalSpec:
@@ -43,7 +40,7 @@ def explanations(teaching: Teaching, data: DataSpec, rows: int) -> EvalSpec:
     return EvalSpec(
         teaching.run,
         untaught(data),
-        "test",
+        LEARNT,
         "attributions",
         rows,
         method=teaching.method,

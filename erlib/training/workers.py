@@ -13,7 +13,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
@@ -57,17 +57,22 @@ def one_thread(device: str) -> Iterator[None]:
 
 
 def side_by_side(
-    work: Callable[[Task, Tell], Result], tasks: Sequence[Task], workers: int, listen: Tell
+    work: Callable[[Task, Tell], Result],
+    tasks: Sequence[Task],
+    workers: int,
+    listen: Tell,
+    after: Sequence[Collection[int]] | None = None,
 ) -> list[Result]:
     """`work(task, tell)` for every task, `workers` at a time; the results in the order of `tasks`.
 
+    `after`: for each task, the earlier ones (their indices) that must be finished before it begins.
     What a task tells is handed to `listen` in this process. The first error ends all: what the
     others have not finished is in the store up to their last epoch.
     """
     if min(workers, len(tasks)) <= 1:
         return [work(task, listen) for task in tasks]
     results: dict[int, Result] = {}
-    waiting = list(enumerate(tasks))[::-1]
+    waiting = list(range(len(tasks)))
     context = get_context("fork")
     processes, idle = [], []
     try:
@@ -82,9 +87,11 @@ def side_by_side(
             idle.append(ours)
         busy: list[Connection] = []
         while len(results) < len(tasks):
-            while idle and waiting:
+            ready = [i for i in waiting if after is None or results.keys() >= set(after[i])]
+            for index in ready[: len(idle)]:
+                waiting.remove(index)
                 busy.append(idle.pop())
-                busy[-1].send(waiting.pop())
+                busy[-1].send((index, tasks[index]))
             for pipe in wait(busy):
                 assert isinstance(pipe, Connection)
                 what, *said = _receive(pipe)

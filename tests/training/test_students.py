@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from erlib.attributions import attribute_encoded
@@ -87,6 +88,15 @@ def test_right_answers_are_the_teacher_s_and_only_lessons_are_explained(teacher,
     batch = model.batch(lessons)
     np.testing.assert_allclose(batch.explanation.sum(dim=1), 1, atol=1e-5)
     assert (batch.explanation[batch.inputs["attention_mask"] == 0] == 0).all()
+
+
+@pytest.mark.parametrize(("split", "asked"), [("train", 2), ("dev", 1), ("test", 1)])
+def test_a_teacher_is_asked_about_no_text_but_those_of_its_student(teacher, split, asked, tmp_path):
+    run([teacher], store=tmp_path / "store")
+    texts = resolved(student_of(teacher, "attention"), split, 2, tmp_path)
+    evals = open_store(tmp_path / "store").sealed("evals")
+    tables = [pd.read_parquet(sealed.path / "per_text.parquet") for sealed in evals]
+    assert [table["id"].tolist() for table in tables] == [texts["id"][:]] * asked
 
 
 def test_simulatability_is_the_share_of_answers_that_two_models_share(teacher, tmp_path):

@@ -30,6 +30,21 @@ def test_results_come_in_the_order_of_tasks_from_other_processes():
     assert sorted(heard) == [1, 2, 3]
 
 
+def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
+    def work(task, tell):
+        begun = time.monotonic()
+        time.sleep({"root": 0.1, "slow": 0.6}.get(task, 0.0))
+        return begun, time.monotonic()
+
+    tasks = ["root", "slow", "leaf", "leaf of the leaf"]
+    times = dict(
+        zip(tasks, side_by_side(work, tasks, 2, print, after=[(), (), {0}, {2}]), strict=True)
+    )
+    for earlier, later in (("root", "leaf"), ("leaf", "leaf of the leaf")):
+        assert times[earlier][1] <= times[later][0]
+    assert times["leaf of the leaf"][1] < times["slow"][1]  # no waiting for the whole level
+
+
 def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
     def work(task, tell):
         if task == "bad":

@@ -20,7 +20,7 @@ def simulatability(this: Evaluation) -> pd.DataFrame:
     their test split has no text that the student learned from.
     """
     assert this.used is not None
-    if this.spec.data.taught is None or this.spec.split == "train":
+    if this.spec.data.taught is None or this.spec.split not in ("dev", "test"):
         raise ValueError("a student is examined on its own dev or test data, DataSpec(…, taught=…)")
     span = "start" in this.used
     student, teacher = (
