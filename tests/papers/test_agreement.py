@@ -69,7 +69,7 @@ def study(settings, monkeypatch):
     r of a text is .2 + .01 · seed, .3 more under Tying; τ is .1 below it; DeepLIFT and DeepSHAP
     are equal, unless dropout is on. Even texts are always right, every third one in one epoch only.
     """
-    for cached in ("_pairs_by_epoch", "_by_text", "_epochs", "_map", "_read"):
+    for cached in ("_pairs_by_epoch", "_by_text", "_epochs", "_map", "_read", "_bends"):
         getattr(reading, cached).cache_clear()
     monkeypatch.setattr(reading, "per_epoch", fake_epochs)
     monkeypatch.setattr(reading, "per_text", fake_texts)
@@ -181,6 +181,19 @@ def test_lambda_is_the_strongest_within_three_points_and_the_search_stops_there(
     other = next(t for t in systems.tasks(settings) if t != close.task)
     wide = systems.System("JWA", other, "Tying")
     assert systems.chosen_weight(settings, results, wide) == 1  # the core set's
+
+
+def test_runs_that_need_no_result_are_listed_before_there_is_any(settings):
+    lambdas = {**settings.grid["lambdas"], "Tying": [0.5, 1]}
+    searching = replace(settings, grid={**settings.grid, "lambdas": lambdas})
+    for given, known in ((settings, 3), (searching, 2)):
+        results, listed = {}, []
+        for stage in systems.grid(given)[:-1]:
+            results[stage.name] = done(stage.specs(results))
+            if isinstance(stage.sample, list):
+                listed.append(stage.name)
+                assert stage.sample == results[stage.name]["spec"].tolist()
+        assert listed == ["base", "λ search 1", "regularised"][:known]
 
 
 def test_core_cells_have_every_seed_and_wide_ones_the_first(study):
@@ -322,6 +335,21 @@ def test_nothing_is_concluded_from_a_model_that_is_not_above_the_majority_class(
         assert "JWA SST Base seed 2" in prose.about_training(Study(settings, results))
 
 
+def test_a_model_that_has_not_learnt_one_set_takes_no_seed_from_another(settings, study):
+    def weak(spec):
+        return spec.model.name == "minilm" and spec.data.corpus == "imdb_reviews"
+
+    results = {
+        name: table.assign(dev_accuracy=[0.5 if weak(s) else 0.8 for s in table["spec"]])
+        if "dev_accuracy" in table
+        else table
+        for name, table in study.results.items()
+    }
+    found = claims.measure_claims(Study(settings, results))
+    assert len(found["AG-C8"]["Base SST"]["differences"]) == 3
+    assert len(found["AG-C9"]["group SST Amb"]["differences"]) == 3
+
+
 def test_correlations_of_claims_come_with_the_texts_they_are_made_of(study):
     part = claims.measure_claims(study)["AG-C10"]["Grad norm confidence"]
     maps = study.map_of(study.runs_of("DBERT", "SST", "Base")[1]).loc[TEXTS]
@@ -397,7 +425,17 @@ def test_every_sentence_can_be_written(study):
     assert "r ≥ 1.000000 on every text" in about[-1]
     assert "JWA 30, DBERT 30" in prose.about_training(study)
     paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
-    assert prose.reduced(paper) == ""
+    assert prose.reduced(paper) == "" == prose.reduced(paper, dropout=True)
+
+
+def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings):
+    core, wide = (
+        systems.System("DBERT", systems.task_named(settings, paper), "Base")
+        for paper in ("SST", "IMDB")
+    )
+    rows = [systems.dropout_spec(systems.run_spec(settings, s, 1)).rows for s in (wide, core)]
+    said = prose.reduced(settings, dropout=True)
+    assert said.startswith(f"{rows[0]} to {rows[1]} explained test texts") and "path" not in said
 
 
 def test_word_pieces_are_used_without_a_glove_file_and_a_wrong_file_is_refused(

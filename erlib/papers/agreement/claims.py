@@ -183,7 +183,8 @@ class _Parts:
 
     def _group_gaps(self, over: str, high: str, low: str) -> pd.Series:
         """high − low of the level `over`, in the seeds that have both; on core sets if one has."""
-        texts = _of_trained(grouped(self.study, "DBERT").dropna(subset=["pearson"]))
+        explained = grouped(self.study, "DBERT").dropna(subset=["pearson"])
+        texts = pd.concat([_of_trained(of_set) for _, of_set in explained.groupby("set")])
         means = texts.groupby(["set", "variant", "group", "seed"])["pearson"].mean()
         wide = means.unstack(over).reindex(columns=[high, low])
         gaps = (wide[high] - wide[low]).dropna()

@@ -57,9 +57,15 @@ def figure_1() -> tuple[Figure, pd.DataFrame]:
     return figure, data
 
 
+def _set_name(study: Study, paper: str) -> str:
+    """The paper's set, and our corpus where it stands in for it."""
+    corpus = task_named(study.settings, paper).corpus
+    return paper if corpus == paper.lower() else f"{paper} ({corpus})"
+
+
 def maps(study: Study, papers: list[str]) -> tuple[Figure, pd.DataFrame]:
     """The Transformer's Base on each set, first seed: (a) correctness, (b) agreement."""
-    figure, axes = new_figure(len(papers), 2, height=2.9 * len(papers) + 0.3)
+    figure, axes = new_figure(len(papers), 2, height=3.1 * len(papers) + 0.3)
     tables = []
     for row, paper in zip(axes, papers, strict=True):
         spec = study.runs_of("DBERT", paper, "Base")[study.settings.seeds[0]]
@@ -70,8 +76,9 @@ def maps(study: Study, papers: list[str]) -> tuple[Figure, pd.DataFrame]:
         with figure_style():
             _map(row[0], texts, "correctness", "epochs right", (0, epochs), s=12)
             _map(row[1], explained, "pearson", "agreement (r)", (0, 1), s=24)
-            row[0].set(title=f"{paper}: correctness ({len(texts)} texts)")
-            row[1].set(title=f"{paper}: agreement ({len(explained)} texts)")
+            name = _set_name(study, paper)
+            row[0].set(title=f"{name}\ncorrectness of {len(texts)} texts")
+            row[1].set(title=f"{name}\nagreement on {len(explained)} texts")
         widest = max(0.05, 1.08 * float(texts["variability"].max()))
         for axis in row:
             axis.set(xlim=(-0.04 * widest, widest))
@@ -160,8 +167,6 @@ def curve(study: Study, model: str, paper: str) -> tuple[Figure, pd.DataFrame]:
         ],
         ignore_index=True,
     )
-    corpus = task_named(study.settings, paper).corpus
-    stands = "" if corpus == paper.lower() else f" ({corpus})"
     figure, [axes] = new_figure(1, 2)
     names = {"kendall": "Kendall's τ", "pearson": "Pearson's r"}
     with figure_style():
@@ -174,7 +179,7 @@ def curve(study: Study, model: str, paper: str) -> tuple[Figure, pd.DataFrame]:
                     mean.index, mean - spread, mean + spread, color=colour, alpha=0.18, lw=0
                 )
             axis.set(xlabel="epoch", ylabel=name, xticks=sorted(data["epoch"].unique()))
-        figure.suptitle(f"{model} – {paper}{stands}", fontsize="medium")
+        figure.suptitle(f"{model} – {_set_name(study, paper)}", fontsize="medium")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(VARIANTS))
     return figure, data

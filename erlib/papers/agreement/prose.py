@@ -20,6 +20,7 @@ from erlib.papers.agreement.systems import (
     seeds_of,
     systems,
     tried,
+    under_dropout,
     within_reach,
 )
 from erlib.papers.agreement.tables import mean_agreement, stands_for
@@ -29,12 +30,18 @@ from erlib.parameters import Settings
 SEEDS, EPOCHS, LENGTH = 5, 5, 200  # of the paper
 
 
-def reduced(settings: Settings) -> str:
-    """What this profile has less of than the paper, in one line; empty where nothing is."""
+def reduced(settings: Settings, *, dropout: bool = False) -> str:
+    """What this profile has less of than the paper, in one line; empty where nothing is.
+
+    `dropout`: of the Transformer's explanations with dropout on: fewer texts, but the whole path.
+    """
     grid, parts = settings.grid, []
     models = grid["models"]
+    shown = ("DBERT",) if dropout else MODELS
     for name, what in (("explained_rows", "explained"), ("test_rows", "predicted")):
-        counts = [models[m][k] for m in MODELS for k in (name, f"wide_{name}") if k in models[m]]
+        counts = [models[m][k] for m in shown for k in (name, f"wide_{name}") if k in models[m]]
+        if dropout and what == "explained":
+            counts = [under_dropout(count) for count in counts]
         if counts:
             parts.append(f"{min(counts)} to {max(counts)} {what} test texts of a set")
     if "dev_rows" in grid:
@@ -54,9 +61,9 @@ def reduced(settings: Settings) -> str:
         layers = models["DBERT"].get("layers")
         cut = f" with {layers} layer{'s' if layers > 1 else ''}" if layers else ""
         parts.append(f"MiniLM{cut} in place of DistilBERT")
-    if grid["attributions"] != "agreement":
+    if grid["attributions"] != "agreement" and not dropout:
         parts.append("10 points of integrated gradients' path in place of 50")
-    if models["JWA"]["norm"] != "exact":
+    if models["JWA"]["norm"] != "exact" and not dropout:
         parts.append("Hutchinson's estimate for JWA's grad norm, too")
     return ", ".join(parts)
 

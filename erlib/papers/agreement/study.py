@@ -169,10 +169,7 @@ class Study:
 
     def bends(self, spec: RunSpec, model: str) -> pd.DataFrame:
         """Grad norm, its cheaper relative `sum` and min dist of the kept model (index: id)."""
-        table = _read(curvature_spec(self.settings, spec, model), self.settings.store)
-        states = torch.tensor(np.stack(table["state"].to_numpy()))
-        table = table.assign(min_dist=nearest_distance(states))
-        return table.set_index("id")[["norm", "sum", "min_dist"]]
+        return _bends(curvature_spec(self.settings, spec, model), self.settings.store)
 
     def minutes(self, spec: RunSpec) -> float:
         """How long a run took: training, and explaining the test texts after every epoch."""
@@ -215,6 +212,14 @@ def _map(spec: RunSpec, each: EvalSpec, store: str | None) -> pd.DataFrame:
     p = table.pivot(index="epoch", columns="id", values="p_gold")
     correct = table.pivot(index="epoch", columns="id", values="right").astype(bool)
     return cartography(p.to_numpy(), correct.to_numpy(), ids=list(p.columns)).set_index("id")
+
+
+@lru_cache(maxsize=512)
+def _bends(spec: EvalSpec, store: str | None) -> pd.DataFrame:
+    table = per_text(spec, store=store)
+    states = torch.tensor(np.stack(table["state"].to_numpy()))
+    table = table.assign(min_dist=nearest_distance(states))
+    return table.set_index("id")[["norm", "sum", "min_dist"]]
 
 
 def labels(run: Any) -> dict[str, Any]:

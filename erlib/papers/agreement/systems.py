@@ -21,7 +21,7 @@ from erlib.config import (
     Term,
     term,
 )
-from erlib.papers.agreement.vectors import word_vectors
+from erlib.papers.agreement.vectors import glove_file, word_vectors
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage
 
@@ -188,32 +188,30 @@ def last_epoch(spec: RunSpec) -> int:
 def grid(settings: Settings) -> list[Stage]:
     """Base; λ from the strongest down; the other seeds; then what the kept models show."""
     base = [(s, seed) for s in systems(settings, ["Base"]) for seed in seeds_of(settings, s)]
-    # A list is made when its stage begins: making it may read word vectors.
-    stages = [
-        Stage(
-            "base",
-            lambda results: [run_spec(settings, s, seed) for s, seed in base],
-            len(base),
-            _sample(settings),
-        )
-    ]
-    regularised = systems(settings, [*VARIANTS[1:], *AUDITED])
-    for step in range(max(len(weights(settings, s)) for s in searched(settings))):
-        stages.append(_search_stage(settings, step))
+
+    def base_runs(results: Results) -> list[RunSpec]:
+        return [run_spec(settings, s, seed) for s, seed in base]
+
+    def regularised_runs(results: Results) -> list[RunSpec]:
+        return [spec for s, spec in final_runs(settings, results) if s.variant != "Base"]
+
+    steps = max(len(weights(settings, s)) for s in searched(settings))
     sample = _sample(settings)
+    regularised = systems(settings, [*VARIANTS[1:], *AUDITED])
     most = sum(
         len(measures(settings, s, sample)) * len(seeds_of(settings, s)) for s in systems(settings)
     )
     first = measures(settings, System("DBERT", tasks(settings)[0], "Base"), sample)[0]
+    # Runs that need no result are listed beforehand, unless making the list reads word vectors.
+    early = glove_file() is None
     return [
-        *stages,
+        Stage("base", base_runs, len(base), base_runs({}) if early else sample),
+        *(_search_stage(settings, step, early=early and step == 0) for step in range(steps)),
         Stage(
             "regularised",
-            lambda results: [
-                spec for s, spec in final_runs(settings, results) if s.variant != "Base"
-            ],
+            regularised_runs,
             sum(len(seeds_of(settings, s)) for s in regularised),
-            sample,
+            regularised_runs({}) if early and steps == 1 else sample,
         ),
         Stage("measurements", lambda results: _measurements(settings, results), most, first),
     ]
@@ -241,17 +239,19 @@ def weight_source(settings: Settings, system: System) -> System:
     return System(system.model, core[0], system.variant)
 
 
-def _search_stage(settings: Settings, step: int) -> Stage:
+def _search_stage(settings: Settings, step: int, *, early: bool) -> Stage:
+    """The λ at this place of the grid, where none before it was close enough."""
     cells = [s for s in searched(settings) if step < len(weights(settings, s))]
 
     def specs(results: Results) -> list[RunSpec]:
         return [
             search_spec(settings, s, weights(settings, s)[step])
             for s in cells
-            if _accepted(settings, results, s) is None
+            if step == 0 or _accepted(settings, results, s) is None
         ]
 
-    return Stage(f"λ search {step + 1}", specs, len(cells), _sample(settings))
+    sample = specs({}) if early else _sample(settings)
+    return Stage(f"λ search {step + 1}", specs, len(cells), sample)
 
 
 def search_spec(settings: Settings, system: System, weight: float) -> RunSpec:
@@ -288,8 +288,9 @@ def _accepted(settings: Settings, results: Results, system: System) -> float | N
 def chosen_weight(settings: Settings, results: Results, system: System) -> float:
     """The strongest λ within three F1 points; where none is, the weakest of the grid."""
     source = weight_source(settings, system)
-    found = _accepted(settings, results, source)
-    return weights(settings, source)[-1] if found is None else found
+    grid = weights(settings, source)
+    found = grid[0] if len(grid) == 1 else _accepted(settings, results, source)
+    return grid[-1] if found is None else found
 
 
 def within_reach(settings: Settings, results: Results, system: System) -> bool:
@@ -352,13 +353,15 @@ def curvature_spec(settings: Settings, spec: RunSpec, model: str) -> EvalSpec:
 
 
 def dropout_spec(spec: RunSpec) -> EvalSpec:
-    """Agreement of the kept model as the paper's code measured it, with dropout on.
-
-    A quarter of the explained texts where a profile counts them: each costs many times as much.
-    """
+    """Agreement of the kept model as the paper's code measured it, with dropout on."""
     explained = spec.each_epoch[1]
-    rows = None if explained.rows is None else -(-explained.rows // 4)
+    rows = None if explained.rows is None else under_dropout(explained.rows)
     return replace(explained, run=spec, rows=rows, variant="agreement_dropout")
+
+
+def under_dropout(explained: int) -> int:
+    """A quarter of the explained texts, where a profile counts them: each costs many times more."""
+    return -(-explained // 4)
 
 
 def _sample(settings: Settings) -> RunSpec:

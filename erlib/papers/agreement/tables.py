@@ -200,7 +200,7 @@ def table_8(study: Study) -> Beside:
         {"row": f"{s.model}|{s.task.paper}", "column": s.variant, "value": study.weight(s)}
         for s in systems(study.settings, VARIANTS[1:])
     ]
-    return beside(pd.DataFrame(rows), "agreement", "table8")
+    return beside(pd.DataFrame(rows), "agreement", "table8", digits=3)
 
 
 def table_10(settings: Settings) -> pd.DataFrame:
