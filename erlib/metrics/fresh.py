@@ -38,12 +38,8 @@ def rationale(
     percent: int,
     extractor: str = "top_k",
     order: str = "document",
-    query: Sequence[str] | None = None,
-) -> list[str] | tuple[list[str], list[str]]:
-    """The k = max(1, ceil(percent/100 · words)) words of the rationale, ready for `encode`.
-
-    For a pair task, (rationale, query) with the query unchanged.
-    """
+) -> list[str]:
+    """The k = max(1, ceil(percent/100 · words)) words of the rationale, ready for `encode`."""
     if len(words) != len(scores):
         raise ValueError(f"{len(scores)} scores for {len(words)} words")
     k = at_least_one(percent, len(words))
@@ -53,8 +49,7 @@ def rationale(
         chosen = contiguous(scores, k)
     else:
         raise unknown("extractor", extractor, ("top_k", "contiguous"))
-    kept = [words[i] for i in chosen]
-    return kept if query is None else (kept, list(query))
+    return [words[i] for i in chosen]
 
 
 def extracted(

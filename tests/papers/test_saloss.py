@@ -187,6 +187,13 @@ def test_the_audit_compares_each_departure_with_the_same_model_or_seed(settings)
         assert any(part in name for name in departures), part
 
 
+def test_one_seed_is_no_choice_of_seeds():
+    quick = check_parameters("saloss", {**PARAMETERS, "profile": "quick", "seeds": [0]})
+    table = audit.audit_table(quick, carried_out(quick, by_system({})))
+    choice = table["departure"] == "best seed by test F1"
+    assert table.loc[choice, "change"].isna().all() and table.loc[~choice, "change"].notna().all()
+
+
 def fake_per_text(spec, store=None):
     """SaLoss flips .2 earlier, answers as the Baseline does, and looks at proper nouns more."""
     system = systems.system_of(spec.run)
@@ -262,6 +269,11 @@ def test_models_that_are_not_above_the_majority_class_decide_nothing(settings, m
     shown, _ = tables.table_3(settings, results)
     assert shown.loc["AG\nreuters_r8", "SaLoss-Uniform"].endswith("n=1\nnot trained")
     assert "TextRank on SST" in prose.about_training(settings, results)
+    said = prose.about_flips(settings, results)
+    assert "of 16 cells" in said and said.endswith("since a model is not trained: SST.")
+    figure, _ = figures.figure_1(settings, results)
+    titles = [axis.get_title() for axis in figure.axes]
+    assert [title.endswith("not trained") for title in titles] == [True, False, False]
 
 
 def test_tests_over_texts_are_scipys_and_one_sided_against_random(settings, results, found):
@@ -272,7 +284,9 @@ def test_tests_over_texts_are_scipys_and_one_sided_against_random(settings, resu
     assert cell["signed-rank"] == pytest.approx(2 / 2**9)  # nine texts, all on one side
     assert cell["SaLoss\nunder random"] == pytest.approx(1 / 2**9)
     assert cell["Holm"] == pytest.approx(min(1, 20 * 2 / 2**9)) and cell["texts"] == 9
-    assert "20 of 20 cells" in prose.about_flips(settings, results)
+    said = prose.about_flips(settings, results)
+    assert "20 of 20 cells" in said
+    assert "With fewer than 10 texts no signed-rank test can pass Holm: SST, AG" in said
 
 
 def test_equal_salience_functions_are_called_equal(settings):

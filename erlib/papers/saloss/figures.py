@@ -46,7 +46,8 @@ def figure_1(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame
                 )
             ticks = [f"{tag}\n{words[tag]}" for tag in present]
             axis.set_xticks(range(len(present)), ticks, fontsize=7)
-            axis.set(ylabel="importance of a word", title=task.label)
+            weak = "" if mine["trained"].all() else ", not trained"
+            axis.set(ylabel="importance of a word", title=f"{task.label}{weak}")
             axis.grid(axis="x", visible=False)
         axes[-1][0].set_xlabel(
             f"part of speech by {TAGGER_NAMES[installed_tagger()]}, and number of words"
@@ -56,7 +57,10 @@ def figure_1(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame
 
 
 def importance(settings: Settings, results: Results) -> pd.DataFrame:
-    """One row per set, system, seed and tag: mean importance, and how many words it is of."""
+    """One row per set, system, seed and tag: mean importance, and how many words it is of.
+
+    `trained`: is the model above the majority class on dev?
+    """
     found = measured(settings, results).query("kind == 'parts_of_speech'")
     rows = []
     for row in found.itertuples():
@@ -70,6 +74,7 @@ def importance(settings: Settings, results: Results) -> pd.DataFrame:
                 "tag": tag,
                 "importance": sums[i] / counts[i],
                 "words": int(counts[i]),
+                "trained": row.trained,
             }
             for i, tag in enumerate(TAGS)
             if counts[i]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pandas as pd
 from scipy.stats import binomtest
 
 from erlib.data import corpus_report
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
-from erlib.papers.saloss.figures import importance
-from erlib.papers.saloss.stages import chosen, not_trained, searched
+from erlib.papers.saloss.figures import MOST, importance
+from erlib.papers.saloss.stages import chosen, not_trained, search_fractions, searched
 from erlib.papers.saloss.systems import (
     AUDITED,
     BASELINE,
@@ -74,7 +73,8 @@ def about_data(settings: Settings) -> str:
             " Stand-ins are the same kind of task (short sentences, topics, a document with a "
             "query, long documents, tweets with three classes), and nothing more is claimed of "
             "them: the first of two snippets, of which one has to say which is more positive, is "
-            "the document, the second the query."
+            "the document, the second the query. Of a long document the models see the beginning, "
+            "as many tokens as the last column says."
         )
     elsewhere = [t.corpus for t in every if t.source != settings.source]
     if elsewhere:
@@ -124,47 +124,55 @@ def _span(low: float, high: float, digits: str) -> str:
 
 def about_search(settings: Settings, results: Results) -> str:
     """Which λ the development texts chose, among which, and by how much."""
-    weights, table = chosen(results), results["search"]
+    weights = chosen(results)
+    found = search_fractions(results).set_index(["corpus", "system"])["fraction"]
     lines = []
     for (corpus, system), tried in searched(settings).items():
         name = f"{corpus}, {system}" if system == EQ3 else corpus
         if len(tried) == 1:
             lines.append(f"{name} {power(weights[corpus, system])}, the only one tried")
             continue
-        fraction = [
-            value
-            for spec, value in zip(table["spec"], table["fraction"], strict=True)
-            if spec.data.corpus == corpus and system_of(spec.run) == system
-        ]
-        span = _span(min(fraction), max(fraction), ".2f")
+        each = found[corpus, system]
+        span = _span(each.min(), each.max(), ".2f")
         lines.append(f"{name} {power(weights[corpus, system])} of {len(tried)} (fractions {span})")
     signs = ", ".join(SHOWN[s] for s in settings.grid["search_attributions"])
     return f"λ with the smallest fraction of tokens on dev texts, by {signs}: {'; '.join(lines)}."
 
 
 def about_flips(settings: Settings, results: Results) -> str:
-    """In how many cells SaLoss needs fewer tokens, where tests agree, and what beats random."""
-    table = flip_tests(settings, results)
+    """In how many cells SaLoss needs fewer tokens, where tests agree, and what beats random.
+
+    Of sets whose models are trained; and where there are too few texts for any test to agree.
+    """
+    every = flip_tests(settings, results)
+    table = every[every["trained"] == "yes"]
+    weak = ", ".join(every.loc[every["trained"] == "no", "set"].unique())
+    if table.empty:
+        return "On no set are all models trained: nothing is concluded from these fractions."
     better = table[table["SaLoss"] < table["Baseline"]]
     paper = (better["rank-sum"] < 0.05).sum()
     ours = (better["Holm"] < 0.05).sum()
     means = fractions(settings, results).query("sign != 'random'")
     means = means[means["system"] == SALOSS].groupby(["set", "sign"])["fraction"].mean()
     best = []
-    for task in tasks(settings):
-        first = means[task.paper] == means[task.paper].min()
+    for name in table["set"].unique():
+        first = means[name] == means[name].min()
         signs = [SHOWN[sign] for sign in SHOWN if first[sign]]
-        best.append(f"{task.paper} {'all alike' if len(signs) == len(SHOWN) else '='.join(signs)}")
-    under = {
-        name: (table[f"{name}\nunder random"] < 0.05).sum() for name in ("Baseline", "SaLoss")
-    }
-    return (
+        best.append(f"{name} {'all alike' if len(signs) == len(SHOWN) else '='.join(signs)}")
+    under = {name: (table[f"{name}\nunder random"] < 0.05).sum() for name in ("Baseline", "SaLoss")}
+    text = (
         f"SaLoss needs fewer tokens in {len(better)} of {len(table)} cells (the paper: 19 of 20); "
         f"by the paper's rank-sum test in {paper}, by signed-rank tests after Holm in {ours}. "
         f"Best attribution of SaLoss: {', '.join(best)}. Under a random order (one-sided "
         f"signed-rank, p < .05): {under['Baseline']} cells of the Baseline's, {under['SaLoss']} of "
         f"SaLoss's {len(table)}."
     )
+    # n texts that all agree have p = 2 / 2ⁿ, and the smallest of m is multiplied by m
+    least = next(n for n in range(1, 99) if 2 / 2**n * len(every) < 0.05)
+    few = ", ".join(table.loc[table["texts"] < least, "set"].unique())
+    if few:
+        text += f" With fewer than {least} texts no signed-rank test can pass Holm: {few}."
+    return f"{text} Left out, since a model is not trained: {weak}." if weak else text
 
 
 def about_fresh(settings: Settings, results: Results) -> str:
@@ -182,10 +190,13 @@ def about_fresh(settings: Settings, results: Results) -> str:
 
 
 def about_functions(settings: Settings, results: Results) -> str:
-    """In how many cells one salience function needs fewer tokens than another, with sign tests."""
-    found = fractions(settings, results).query("sign != 'random'")
+    """In how many cells one salience function needs fewer tokens than another, with sign tests.
+
+    Of trained models.
+    """
+    found = fractions(settings, results).query("sign != 'random' and trained")
     means = found.groupby(["set", "sign", "system"])["fraction"].mean().unstack()
-    cells = means[list(FUNCTIONS)].dropna()
+    cells = means.reindex(columns=FUNCTIONS).dropna()
     parts = []
     for a, b in ((SALOSS, "TFIDF"), (SALOSS, "ChiSquared"), ("TFIDF", "ChiSquared")):
         fewer, more = (cells[a] < cells[b]).sum(), (cells[a] > cells[b]).sum()
@@ -202,11 +213,17 @@ def about_functions(settings: Settings, results: Results) -> str:
 def about_audit(settings: Settings, results: Results) -> str:
     """What the models of the audit are, which λ they have, and what is not reproduced."""
     weights, corpus = chosen(results), settings.roles[AUDITED]
+    seeds = sum(spec.data.corpus == corpus for spec in results["baselines"]["spec"])
+    noise = (
+        "the spread over seeds in the tables above says what is noise"
+        if seeds > 1
+        else "one seed does not say what is noise, and there is none to choose among"
+    )
     return (
         f"On {corpus}. Models of eq. 3 and of the second softmax alone have the λ that was chosen "
         f"for eq. 3 ({power(weights[corpus, EQ3])}); all others that of SaLoss "
         f"({power(weights[corpus, SALOSS])}). “Without” and “with” are one model each, or the same "
-        "model measured twice; the spread over seeds in the tables above says what is noise.\n\n"
+        f"model measured twice; {noise}.\n\n"
         "Not reproduced: the code never turns dropout on again after its first look at the dev "
         "texts, takes the training texts in order of their length and without shuffling, looks at "
         "the dev loss five times an epoch (here: at its end), does not clear IG's gradients "
@@ -215,23 +232,27 @@ def about_audit(settings: Settings, results: Results) -> str:
 
 
 def about_tags(settings: Settings, results: Results) -> str:
-    """The tagger, and the tags whose importance moves most."""
+    """The tagger, which words are left out, and the tags whose importance moves most."""
     data, tagger = importance(settings, results), installed_tagger()
-    means = data.pivot_table(index=["set", "tag"], columns="system", values="importance")
-    moved: pd.DataFrame = (means["SaLoss"] - means["Baseline"]).unstack("set")
     parts = []
     for task in tasks(settings):
-        if task.paper in moved:
-            column = moved[task.paper].dropna()
-            up, down = column.idxmax(), column.idxmin()
-            parts.append(
-                f"{task.paper} most up {up} ({column[up]:+.3f}), most down {down} "
-                f"({column[down]:+.3f})".replace("-", "−")
-            )
+        mine = data[data["set"] == task.paper]
+        if mine.empty or not mine["trained"].all():
+            continue
+        means = mine.pivot_table(index="tag", columns="system", values="importance")
+        moved = means["SaLoss"] - means["Baseline"]
+        up, down = moved.idxmax(), moved.idxmin()
+        parts.append(
+            f"{task.paper} most up {up} ({moved[up]:+.3f}), most down {down} "
+            f"({moved[down]:+.3f})".replace("-", "−")
+        )
     offline = ", which needs no download (the paper: spaCy's)" if tagger == "pattern" else ""
-    return (
-        f"Tags by {TAGGER_NAMES[tagger]}{offline}. Stop words stay in: most pronouns, auxiliaries "
-        "and conjunctions, of which the paper speaks, are stop words, and its code drops them. "
-        "Texts without capitals have few PROPN and, stripped of punctuation, no PUNCT. With "
-        f"SaLoss: {'; '.join(parts)}."
+    least = settings.grid["least_documents"]
+    rare = f"in fewer than {least} texts or " if least > 1 else ""
+    said = (
+        f"Tags by {TAGGER_NAMES[tagger]}{offline}. Words {rare}in more than {100 * MOST:.0f} % of "
+        "the texts are left out. Stop words stay in: most pronouns, auxiliaries and conjunctions, "
+        "of which the paper speaks, are stop words, and its code drops them. Texts without "
+        "capitals have few PROPN and, stripped of punctuation, no PUNCT."
     )
+    return f"{said} With SaLoss: {'; '.join(parts)}." if parts else said

@@ -95,8 +95,8 @@ def search_evals(settings: Settings, run: RunSpec) -> list[EvalSpec]:
     return [flips(run, "dev", rows, sign) for sign in settings.grid["search_attributions"]]
 
 
-def chosen(results: Results) -> dict[tuple[str, str], float]:
-    """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie."""
+def search_fractions(results: Results) -> pd.DataFrame:
+    """corpus, system, weight, and the fraction of tokens on dev texts, mean over attributions."""
     table = results["search"]
     runs = [spec.run for spec in table["spec"]]
     found = pd.DataFrame(
@@ -107,8 +107,13 @@ def chosen(results: Results) -> dict[tuple[str, str], float]:
             "fraction": table["fraction"].to_numpy(),
         }
     )
-    means = found.groupby(["corpus", "system", "weight"])["fraction"].mean().reset_index()
-    best = means.sort_values(["fraction", "weight"]).drop_duplicates(["corpus", "system"])
+    return found.groupby(["corpus", "system", "weight"])["fraction"].mean().reset_index()
+
+
+def chosen(results: Results) -> dict[tuple[str, str], float]:
+    """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie."""
+    best = search_fractions(results).sort_values(["fraction", "weight"])
+    best = best.drop_duplicates(["corpus", "system"])
     return {(row.corpus, row.system): float(row.weight) for row in best.itertuples()}
 
 

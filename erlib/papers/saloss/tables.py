@@ -137,7 +137,7 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
     SaLoss against Baseline by the paper's rank-sum test, and by signed-rank tests with Holm over
     all cells; against random by one-sided signed-rank tests. A text's fraction is its mean over
     seeds. Texts of one model are no independent runs: these stand beside the verdicts, which are
-    made from seeds.
+    made from seeds. `trained`: are all models of the set above the majority class?
     """
     found, rows = fractions(settings, results), []
 
@@ -147,6 +147,8 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
 
     for task in tasks(settings):
         random = means(task, BASELINE, "random")
+        compared = (found["set"] == task.paper) & found["system"].isin([BASELINE, SALOSS])
+        trained = "yes" if found.loc[compared, "trained"].all() else "no"
         for sign in ATTRIBUTIONS:
             a, b = (means(task, system, sign) for system in (BASELINE, SALOSS))
             rows.append(
@@ -160,6 +162,7 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
                     "signed-rank": signed_rank_p(b - a),
                     "Baseline\nunder random": signed_rank_p(a - random, "less"),
                     "SaLoss\nunder random": signed_rank_p(b - random, "less"),
+                    "trained": trained,
                 }
             )
     table = pd.DataFrame(rows)
