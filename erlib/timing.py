@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -20,19 +20,20 @@ import torch
 
 @dataclass
 class Timing:
-    """Runs of one call, its first result, and the memory that the first run took."""
+    """Runs of one call, its first result, and the memory that the first run took if `watched`."""
 
     call: Callable[[], Any]
     runs: list[float] = field(default_factory=list)
     result: Any = None
     peak_mb: float = math.nan
+    watched: bool = True
 
     def run(self) -> None:
         """Once more; the first time with an eye on memory."""
         if self.runs:
             self.runs.append(_seconds(self.call)[0])
             return
-        with peak_memory() as peak:
+        with peak_memory() if self.watched else nullcontext([math.nan]) as peak:
             took, self.result = _seconds(self.call)
         self.runs, self.peak_mb = [took], peak[0]
 
@@ -49,13 +50,18 @@ def _seconds(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def timed_in_turn(
-    calls: list[Callable[[], Any]], *, repeat: int, limit: float = math.inf
+    calls: list[Callable[[], Any]],
+    *,
+    repeat: int,
+    limit: float = math.inf,
+    watched: bool = True,
 ) -> list[Timing]:
     """Run the calls one after the other, `repeat` times or while another round fits in the limit.
 
-    In turn, so that what else the machine does meets all of them alike.
+    In turn, so that what else the machine does meets all of them alike. `watched`: memory too, for
+    which garbage is collected before each call, a third of a second in a notebook.
     """
-    timings = [Timing(call) for call in calls]
+    timings = [Timing(call, watched=watched) for call in calls]
     began = time.perf_counter()
     for done in range(repeat):
         elapsed = time.perf_counter() - began

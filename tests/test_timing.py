@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import time
 
 import torch
@@ -23,6 +24,13 @@ def test_calls_take_turns():
 def test_no_round_begins_that_would_pass_the_limit():
     (slow,) = timed_in_turn([lambda: time.sleep(0.05)], repeat=50, limit=0.13)
     assert 1 <= len(slow.runs) <= 2
+
+
+def test_memory_is_watched_unless_it_is_not_asked_for():
+    call = [lambda: torch.zeros(10_000_000)]
+    assert timed_in_turn(call, repeat=1)[0].peak_mb > 30
+    (timing,) = timed_in_turn(call, repeat=2, watched=False)
+    assert math.isnan(timing.peak_mb) and len(timing.runs) == 2
 
 
 def test_seconds_are_the_median_without_the_run_that_warms_up():

@@ -159,6 +159,7 @@ def test_the_paper_profile_has_the_paper_s_recipe():
     printed = set(paper_table("ivra", "table7")["row"])
     assert {measurements.setting_name(*x) for x in paper.grid["settings"]} == printed
     assert prose.reduced(paper) == ""
+    assert tables.model_name(paper, "Llama-2") == "Llama-2-7b-hf (frozen base)"
 
 
 def test_fifteen_sets_of_criteria_and_eight_methods_by_four_criteria(settings):
@@ -337,6 +338,7 @@ def test_core_claims_are_decided_by_the_core_task_and_models_from_scratch_decide
     assert all(verdicts[claim].n == 3 for claim in claims.CORE_CLAIMS)
     assert (verdicts["IV-C17"].verdict, verdicts["IV-C17"].n) == ("inconclusive", 1)
     assert "GPT-2 and Llama-2" in claims.notes(study)["IV-C17"]
+    assert "nobody marked them" in claims.notes(study)["IV-C12"]
 
 
 def test_the_paper_s_effects_come_from_its_tables():
@@ -373,7 +375,10 @@ def test_words_are_laid_out_in_lines_that_fit():
 def test_what_the_profile_leaves_out_is_said(settings, study, results):
     said = prose.reduced(settings)
     assert "MiniLM for ELECTRA" in said and "GPT-2-shaped, from scratch" in said
-    assert "LIME with 50 samples" in said
+    assert "LIME with 50 samples" in said and "GPT-2 on IMDb only" in said
+    quick = prose.reduced(settings_of("quick"))
+    assert "2 of 8 methods for ELECTRA on SNLI" in quick and "2 of 16 settings" in quick
+    assert "criteria trained together: IMDb up to 2, elsewhere one" in quick
     assert "nobody marked them" in prose.about_data(settings)
     assert "movie_snippets for IMDb" in prose.about_data(settings)
     assert "above the majority class" in prose.about_training(study, results)

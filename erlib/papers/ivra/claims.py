@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from erlib.data import corpus_report
 from erlib.metrics.directions import metric
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
@@ -275,7 +276,13 @@ def _in_per_cent(part: Measured | None) -> Measured | None:
 def notes(study: Study) -> dict[str, str]:
     """What the reader of a verdict has to know, by claim."""
     scratch = [b for b in BASES[1:] if study.settings.grid["bases"][b]["name"].endswith("-shaped")]
-    said = {"IV-C10": "SIM trains only the attention module: accuracy cannot change."}
+    said = {
+        "IV-C7": "Where the lengths of texts differ, ρ is below 0 even for random explanations.",
+        "IV-C10": "SIM trains only the attention module: accuracy cannot change.",
+    }
+    plausible = study.settings.roles["plausibility"]
+    if corpus_report(plausible, study.settings.source).rationale == "lexicon":
+        said["IV-C12"] = "The rationales are a lexicon's: nobody marked them in these texts."
     if scratch:
         said["IV-C17"] = (
             f"{' and '.join(scratch)} are shaped like the originals but trained from scratch."

@@ -37,6 +37,7 @@ from erlib.training.identity import rows_of
 WORDS = (8, 18)  # of a quoted text
 LINE = 116  # characters of a drawn line
 MONO = 0.602  # width of a character of the drawn font, in its size
+PALE = 0.01  # of a coefficient: differences that are all smaller do not reach the full colour
 SHADES = LinearSegmentedColormap.from_list("for and against", [ORANGE, "white", BLUE])
 
 
@@ -87,7 +88,7 @@ def _draw_coefficients(axis: Axes, name: str, values: np.ndarray) -> None:
     flat = values.reshape(len(values), -1)
     mean = {"lambda": flat.mean(axis=1, keepdims=True), "eta": flat.mean()}
     relative = flat / mean.get(name, 1.0)
-    spread = max(float(np.abs(relative - 1).max()), 1e-3)
+    spread = max(float(np.abs(relative - 1).max()), PALE)
     sns.heatmap(
         relative,
         ax=axis,
@@ -168,8 +169,14 @@ def _run(study: Study, task: Task, explainer: str, criterion: str) -> RunSpec:
 
 
 def _texts(study: Study, task: Task, count: int) -> Dataset:
-    rows = rows_of(data_spec(study.settings, task, recipe(study.settings, task)), "test", None)
-    fit = [i for i, words in enumerate(rows["words"]) if WORDS[0] <= len(words) <= WORDS[1]]
+    """The first short ones, with a rationale where there are any: ER lens quotes them too."""
+    data = data_spec(study.settings, task, recipe(study.settings, task))
+    rows = rows_of(data, "test", study.settings.grid.get("test_rows"))
+    fit = [
+        i
+        for i, row in enumerate(rows)
+        if WORDS[0] <= len(row["words"]) <= WORDS[1] and any(row.get("rationale") or [1])
+    ]
     return rows.select((fit or list(range(len(rows))))[:count])
 
 

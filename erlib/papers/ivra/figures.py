@@ -160,8 +160,9 @@ def _times(
     figure, [axes] = new_figure(1, 2, width=9.6, height=3.4)
     with figure_style():
         for axis, table in zip(axes, (wide.groupby("texts").median(), by_size), strict=True):
-            for one in order:
-                axis.plot(table.index, table[one], marker="o", color=colours[one], label=one)
+            for one, size in zip(order, np.linspace(9, 4, len(order)), strict=True):  # none hidden
+                axis.plot(table.index, table[one], marker="o", markersize=size,
+                          linewidth=size / 3, color=colours[one], label=one)  # fmt: skip
             axis.set(xscale="log", yscale="log", xlabel="texts", xticks=table.index)
             axis.set_xticks([], minor=True)
             axis.set_xticklabels([f"{n:,}" for n in table.index])
@@ -180,5 +181,5 @@ def _plain_numbers(axis: Axes) -> None:
 
 def _shared_legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)),
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)),
                   title=title)  # fmt: skip

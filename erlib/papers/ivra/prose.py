@@ -13,8 +13,10 @@ from erlib.papers.ivra.study import Study, chosen
 from erlib.papers.ivra.systems import (
     BASES,
     CRITERIA,
+    EXPLAINERS,
     FLOOR,
     MODULES,
+    ROLES,
     SPARSEMAX,
     System,
     baseline,
@@ -49,6 +51,9 @@ def reduced(settings: Settings) -> str:
             models,
             *(f"the first {layers} layers of {first} on {task}" for task, layers in cut.items()),
             *_lengths(settings),
+            *_left_out(settings),
+            f"students trained by AdamW; ω, λ and η at {options['explainer_factor']} times the "
+            "model's learning rate",
             f"{options['explained_rows']} explained texts",
             *(f"{name} with {variant.split('_')[1]} {what}" for name, what in (
                 ("Integrated Gradients", "points"), ("LIME", "samples"))
@@ -71,6 +76,25 @@ def _lengths(settings: Settings) -> list[str]:
         f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps for the rows of "
         f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
         f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline",
+    ]
+
+
+def _left_out(settings: Settings) -> list[str]:
+    """Methods, tasks, sets of criteria and settings that the profile does not have."""
+    grid, said = settings.grid, []
+    for base in BASES:
+        found = tasks(settings, base)
+        if len(found) < len(ROLES):
+            said.append(f"{base} on {', '.join(t.paper for t in found)} only")
+        for task in found:
+            rows = measurements.explainers(settings, base, task)
+            if len(rows) < len(EXPLAINERS):
+                said.append(f"{len(rows)} of {len(EXPLAINERS)} methods for {base} on {task.paper}")
+    sets = [f"{task} up to {most}" for task, most in grid["subsets"].items()]
+    return [
+        *said,
+        f"criteria trained together: {', '.join(sets)}, elsewhere one",
+        f"{len(grid['settings'])} of 16 settings of learning rate and γ",
     ]
 
 

@@ -43,8 +43,9 @@ def model_name(settings: Settings, base: str) -> str:
     """What plays the part of a base model; short for the hub's own."""
     options = settings.grid["bases"][base]
     name, layers = options["name"], options.get("layers")
-    size = f" ({layers} layer{'s' if layers > 1 else ''})" if layers else ""
-    return OURS.get(name, name.split("/")[-1]) + size
+    changed = [f"{layers} layer{'s' if layers > 1 else ''}"] if layers else []
+    changed += ["frozen base"] if options.get("frozen") else []
+    return OURS.get(name, name.split("/")[-1]) + (f" ({', '.join(changed)})" if changed else "")
 
 
 def by_criterion(study: Study, criterion: str, *, others: bool = False) -> Shown:
