@@ -7,10 +7,12 @@ measurements of its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from erlib.metrics.task import f1_difference
@@ -100,7 +102,7 @@ class _Faithfulness:
     """AOPC per text of the cells of a table, by pair, system, attribution and seed."""
 
     def __init__(self, study: Study, cells: Sequence[Cell]) -> None:
-        self.study = study
+        self.aopc = cache(study.aopc)  # claims share many of the same tables
         self.cells = {
             (f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c.spec for c in cells
         }
@@ -118,19 +120,18 @@ class _Faithfulness:
         each = [{k[3] for k in self.cells if k[:3] == (pair, *w)} for w in wanted]
         return sorted(set.intersection(*each)) if each else []
 
-    def texts(self, pair: str, system: str, attribution: str, seed: int, m: str) -> NDArray:
-        """[text] AOPC"""
-        return self.study.aopc(self.cells[pair, system, attribution, seed], m)
+    def texts(self, pair: str, system: str, attribution: str, seed: int, m: str) -> pd.Series:
+        """AOPC by the text's id."""
+        return self.aopc(self.cells[pair, system, attribution, seed], m)
 
     def change(self, a: str, m: str, before: str, after: str, pair: str = "SST->SST") -> dict:
-        """after − before, per seed and text."""
-        seeds = self.seeds(pair, (before, a), (after, a))
-        return _paired(
-            [
-                self.texts(pair, after, a, s, m) - self.texts(pair, before, a, s, m)
-                for s in seeds
-            ]
-        )  # fmt: skip
+        """after − before, per seed and text; a wide system is measured on fewer texts."""
+        rows = []
+        for seed in self.seeds(pair, (before, a), (after, a)):
+            new, old = (self.texts(pair, system, a, seed, m) for system in (after, before))
+            shared = new.index.intersection(old.index, sort=False)
+            rows.append((new[shared] - old[shared]).to_numpy())
+        return _paired(rows)
 
     def gains(self, a: str, m: str) -> Measured:
         """REGEX − Baseline in every pair."""
@@ -139,7 +140,7 @@ class _Faithfulness:
     def over_random(self, a: str, m: str) -> dict:
         """Attribution − random under REGEX, the mean over the pairs."""
 
-        def difference(pair: str, seed: int) -> NDArray:
+        def difference(pair: str, seed: int) -> pd.Series:
             return self.texts(pair, "REGEX", a, seed, m) - self.texts(
                 pair, "REGEX", "RAND", seed, m
             )
@@ -149,14 +150,14 @@ class _Faithfulness:
     def best_two(self, m: str) -> dict:
         """Mean of α∇α and DeepLift − the best of the others, under REGEX; mean over the pairs."""
 
-        def difference(pair: str, seed: int) -> NDArray:
+        def difference(pair: str, seed: int) -> pd.Series:
             values = {a: self.texts(pair, "REGEX", a, seed, m) for a in ATTRIBUTIONS if a != "RAND"}
             best = max(OTHERS, key=lambda a: float(values[a].mean()))
             return np.mean([values[a] for a in BEST], axis=0) - values[best]
 
         return self._over_pairs([*BEST, *OTHERS], difference)
 
-    def _over_pairs(self, needed: list[str], difference: Callable[[str, int], NDArray]) -> dict:
+    def _over_pairs(self, needed: list[str], difference: Callable[[str, int], pd.Series]) -> dict:
         """One number per seed that has every pair: the mean over pairs, each counting the same."""
         wanted = [("REGEX", a) for a in needed]
         seeds = set.intersection(*({*self.seeds(pair, *wanted)} for pair in self.pairs()))

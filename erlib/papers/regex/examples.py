@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -19,11 +20,12 @@ from erlib.training.kinds.predictions import predict
 
 LOOKED_AT = 40  # texts of the test split among which examples are chosen
 SHOWN = 10  # per cent of the words that are listed
+QUOTED = 50  # words of a text that are coloured
 
 
 def table_5(settings: Settings) -> tuple[Html, pd.DataFrame]:
-    """DeepLIFT by word in a held-out IMDB text of each class, REGEX above the Baseline; and the
-    best words of both."""
+    """DeepLIFT by word in the beginning of a held-out IMDB text of each class, REGEX above the
+    Baseline; and the best words of both."""
     imdb, seed = sets(settings)["IMDB"], settings.seeds[0]
     data = data_spec(settings, imdb)
     rows = rows_of(data, "test", LOOKED_AT)
@@ -38,7 +40,9 @@ def table_5(settings: Settings) -> tuple[Html, pd.DataFrame]:
         for system in reversed(MAIN):
             scored = scores[system][place]
             gold, answer = names[rows[i]["label"]], names[answers[system][i]]
-            lines.append(scored)
+            lines.append(
+                replace(scored, tokens=scored.tokens[:QUOTED], scores=scored.scores[:QUOTED])
+            )
             titles.append(f"{system} (gold {gold}, predicted {answer})")
             best = ", ".join(_best_words(scored))
             table.append({"text": rows[i]["id"], "gold": gold, "system": system,

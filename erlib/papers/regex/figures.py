@@ -13,18 +13,15 @@ from erlib.reports.style import GREY, figure_style, new_figure, palette
 
 def figure_3(study: Study) -> tuple[Figure, pd.DataFrame]:
     """Faithfulness against λ4, the weight of explanation guided training."""
-    figure, data = _sweep(study, "lambda", "λ₄, weight of guided training")
-    for axis in figure.axes:
-        axis.set_xscale("log")
-    return figure, data
+    return _sweep(study, "lambda", "λ₄, weight of guided training", scale="log")
 
 
 def figure_4(study: Study) -> tuple[Figure, pd.DataFrame]:
     """Faithfulness against K, the share of a text that is masked."""
-    return _sweep(study, "percent", "K, masked tokens (%)")
+    return _sweep(study, "percent", "K, masked tokens (%)", scale="linear")
 
 
-def _sweep(study: Study, name: str, label: str) -> tuple[Figure, pd.DataFrame]:
+def _sweep(study: Study, name: str, label: str, *, scale: str) -> tuple[Figure, pd.DataFrame]:
     """One panel per metric; dotted lines stand where the paper finds the best value."""
     rows = [
         {
@@ -55,9 +52,13 @@ def _sweep(study: Study, name: str, label: str) -> tuple[Figure, pd.DataFrame]:
                 errorbar=None,
                 ax=axis,
             )
-            for value in PAPERS_BEST[name, metric]:
-                axis.axvline(value, color=GREY, linestyle=":", zorder=0)
+            best = PAPERS_BEST[name, metric]
+            for value in best:
+                axis.axvline(value, color=GREY, linestyle=":", linewidth=1.8, zorder=1)
+            values = sorted({*panel["value"], *best})
             axis.set(title=f"normalised {WORDS[metric]}", xlabel=label, ylim=(0, None))
+            axis.set(xscale=scale, xticks=values, xticklabels=[f"{v:g}" for v in values])
+            axis.grid(visible=False, axis="x")
             handles, names = axis.get_legend_handles_labels()
             axis.legend().remove()
         figure.legend(handles, names, loc="outside lower center", ncols=len(names))

@@ -6,8 +6,9 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
-from scipy.stats import friedmanchisquare, rankdata, studentized_range
+from scipy.stats import binomtest, friedmanchisquare, rankdata, studentized_range
 
+from erlib.config import ModelSpec, RunSpec
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
@@ -24,11 +25,12 @@ from erlib.papers.regex.systems import (
     ABLATIONS,
     ATTRIBUTIONS,
     is_core,
+    is_long,
     run_spec,
 )
 from erlib.papers.regex.tables import similarities
 from erlib.parameters import Settings
-from erlib.training.stages import Results
+from erlib.training.stages import Results, planned_steps
 
 
 def reduced(settings: Settings) -> str:
@@ -36,18 +38,24 @@ def reduced(settings: Settings) -> str:
     grid = settings.grid
     if grid["core"] == "all":
         return ""
-    model, erased, long = grid["model"], grid["erased_rows"], grid.get("long", grid["core"])
+    model, second, erased = grid["model"], grid["second_model"], grid["erased_rows"]
     layers = f", its first {model['layers']} layers," if "layers" in model else ""
+    short = run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)
+    brief = f"{planned_steps(short)} steps on from the Baseline's weights"
+    all_brief = not is_long(settings, "REGEX")
     parts = [
-        f"MiniLM{layers} in place of BERT-base",
+        f"MiniLM{layers} in place of BERT-base, its first {second['layers']} layers in place of "
+        "RoBERTa-large",
         f"at most {grid['train_rows']} training texts",
-        f"{len(settings.seeds)} seeds of 5 for {', '.join(grid['core'])} in SST's domain",
-        "one seed (n=1) elsewhere",
-        f"short runs from the Baseline's weights but for {', '.join(long)} in SST's domain",
-        f"{erased['core']} erased texts in SST's domain, {erased['wide']} elsewhere",
+        f"{len(settings.seeds)} seeds of 5 and {erased['core']} erased texts for "
+        f"{', '.join(grid['core'])} in SST's domain",
+        f"elsewhere one seed (n=1), {erased['wide']} erased texts"
+        + ("" if all_brief else f" and, but for Baselines, {brief}"),
+        *([f"{brief} for all systems but the Baseline"] if all_brief else []),
         f"{grid['initialisations']} of 4 initialisations",
         f"IG with {grid['points']} points, as a guide once per epoch",
         f"FRESH from {', '.join(grid['fresh']['sources'])}",
+        f"{grid['attack_rows']} of 400 texts attacked",
     ]
     return "; ".join(parts)
 
@@ -64,12 +72,22 @@ def about_training(settings: Settings, results: Results) -> str:
         f"dev accuracy over the majority class: {decisive} for the Baselines of SST's domain, "
         f"{ahead.min():+.0f} to {ahead.max():+.0f} for all runs."
     ).replace("-", "−")
-    weak = Counter(spec.data.corpus for spec in runs["spec"][ahead <= 0])
+    every = pd.concat([runs, results["classifiers"]])
+    names = [_what(settings, spec) for spec in every["spec"]]
+    learnt = every["dev_accuracy"] > every["dev_majority"]
+    weak = Counter(name for name, good in zip(names, learnt, strict=True) if not good)
     if not weak:
         return text
-    total = Counter(spec.data.corpus for spec in runs["spec"])
-    names = ", ".join(f"{n} of {total[corpus]} on {corpus}" for corpus, n in weak.items())
-    return f"{text} Not trained, so that nothing follows from them (not above it): {names}."
+    listed = ", ".join(f"{n} of {names.count(name)} on {name}" for name, n in weak.items())
+    return f"{text} Not trained, so that nothing follows from them (not above it): {listed}."
+
+
+def _what(settings: Settings, spec: RunSpec) -> str:
+    """On what a run was trained, and what sets it apart from the others there."""
+    if spec.data.extract:
+        return f"{spec.data.corpus}'s rationales"
+    second = spec.model == ModelSpec(**settings.grid["second_model"])
+    return spec.data.corpus + (" with the second model" if second else "")
 
 
 def about_faithfulness(study: Study) -> str:
@@ -147,6 +165,8 @@ def about_attack(study: Study) -> str:
     both = np.logical_and.reduce([t["before"] == t["label"] for t in tables.values()])
     only = {s: int((flipped[s] & ~flipped[o] & both).sum())
             for s, o in (("REGEX", "Baseline"), ("Baseline", "REGEX"))}  # fmt: skip
+    differ = sum(only.values())
+    p = binomtest(only["REGEX"], differ).pvalue if differ else 1.0  # McNemar's exact test
     kinds = " ".join(" ".join(t["kinds"]) for t in tables.values()).split()
     counts = ", ".join(f"{kinds.count(k)} {k}" for k in dict.fromkeys(kinds)) or "none"
     rates = ", ".join(
@@ -156,7 +176,7 @@ def about_attack(study: Study) -> str:
     return (
         f"Flipped, of the texts classified correctly before: {rates}. Of the {int(both.sum())} "
         f"texts that both classify correctly, {only['Baseline']} flip for the Baseline alone and "
-        f"{only['REGEX']} for REGEX alone. Changes made: {counts}."
+        f"{only['REGEX']} for REGEX alone (McNemar p = {p:.2g}). Changes made: {counts}."
     )
 
 

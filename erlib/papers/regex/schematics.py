@@ -58,8 +58,8 @@ def figure_2() -> tuple[Figure, pd.DataFrame]:
         "masked": Box((4.0, 0.0), "x̃: lowest\nK % masked", VERMILION),
         "classify": Box((6.0, 3.3), "L_cls\ncross-entropy", GREY),
         "gradient": Box((6.0, 2.2), "L_gr\n‖∂L/∂x‖ + ‖θ‖", BLUE),
-        "adversarial": Box((6.0, 1.1), "L_at\nsymmetric KL", BLUE),
-        "guided": Box((6.0, 0.0), "L_kl\ntwo KL terms", VERMILION),
+        "adversarial": Box((6.0, 1.1), "L_at: KL of p(x)\nand p(x + δ)", BLUE),
+        "guided": Box((6.0, 0.0), "L_kl: att(x) and\natt(x̃) from g(x)", VERMILION),
         "sum": Box((8.0, 1.65), "L = Σ λ L\n(eq. 8)", GREY),
     }
     arrows = [

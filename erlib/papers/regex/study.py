@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.faithfulness import aopc
@@ -39,9 +37,9 @@ class Study:
         """The evaluation's own table."""
         return per_text(spec, store=self.settings.store, device=self.settings.device)
 
-    def aopc(self, spec: EvalSpec, metric: str) -> NDArray[np.float64]:
-        """[text] Σ over bins / (bins + 1) of one of `METRICS`, in the order of the texts."""
-        return aopc(self.texts(spec), METRICS[metric]).to_numpy()
+    def aopc(self, spec: EvalSpec, metric: str) -> pd.Series:
+        """Σ over bins / (bins + 1) of one of `METRICS`, by the text's id."""
+        return aopc(self.texts(spec), METRICS[metric]).droplevel("method")
 
 
 def trained(settings: Settings, spec: RunSpec) -> Classifier:

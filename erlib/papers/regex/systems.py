@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from erlib.config import (
     CheckpointRule,
@@ -167,10 +168,10 @@ def run_spec(
             raise unknown("system", system, SYSTEMS)
         system = SYSTEMS[system]
     grid = settings.grid
-    recipe = "optimiser" if source == "SST" and not small else "others"
+    recipe = "optimiser" if source == "SST" else "others"
     data = data_spec(settings, sets(settings)[source])
     baseline = RunSpec(
-        data=replace(data, train_rows=grid.get(recipe, {}).get("train_rows", data.train_rows)),
+        data=replace(data, **_sizes(settings, recipe)),
         model=ModelSpec(**(grid["second_model"] if small else grid["model"])),
         objective=(term("task"),),
         optimiser=_optimiser(settings, recipe),
@@ -178,7 +179,7 @@ def run_spec(
     )
     spec = replace(baseline, objective=objective(settings, system))
     if wide and "short" in grid and system != BASELINE:
-        data = replace(spec.data, train_rows=grid["short"]["train_rows"])
+        data = replace(spec.data, **_sizes(settings, "short"))
         optimiser = _optimiser(settings, "short")
         return replace(spec, data=data, optimiser=optimiser, start=baseline)
     return spec
@@ -219,12 +220,9 @@ def fresh_spec(
 ) -> RunSpec:
     """A classifier that sees nothing but the rationales of `support`."""
     rationales = extraction(settings, support, attribution, RATIO[source.paper])
-    data = data_spec(settings, source, rationales)
-    rows = settings.grid["fresh"].get("train_rows", data.train_rows)
+    data = replace(data_spec(settings, source, rationales), **_sizes(settings, "fresh"))
     spec = run_spec(settings, "Baseline", source.paper, seed)
-    return replace(
-        spec, data=replace(data, train_rows=rows), optimiser=_optimiser(settings, "fresh")
-    )
+    return replace(spec, data=data, optimiser=_optimiser(settings, "fresh"))
 
 
 def extraction(settings: Settings, support: RunSpec, attribution: str, percent: int) -> Extraction:
@@ -238,6 +236,12 @@ def variant_of(settings: Settings, attribution: str) -> str:
     """The paper's options; integrated gradients with as many points as the profile has."""
     points = settings.grid["points"]
     return f"regex_{points}" if attribution == "IG" and points != 50 else "regex"
+
+
+def _sizes(settings: Settings, name: str) -> dict[str, Any]:
+    """Rows of the splits that the profile's recipe of this name sets for itself."""
+    recipe = settings.grid.get(name, {})
+    return {k: recipe[k] for k in ("train_rows", "dev_rows") if k in recipe}
 
 
 def _optimiser(settings: Settings, name: str) -> OptimiserSpec:
