@@ -15,6 +15,7 @@ from erlib.papers.er_lens import (
     figures,
     kendall,
     pairs,
+    prose,
     sets,
     stages,
     study,
@@ -208,8 +209,37 @@ def test_numbers_stand_in_the_cell_of_their_system_set_and_technique(planted):
     assert changes.loc["ER+Att", "DX"] == "+0.0 (+0.0 to +0.0)"
     assert changes.loc["ER-C+AttR", "F1, out of domain"] == "+20.0 (+20.0 to +20.0)"
     assert changes.loc["ER-C+Att", "IXG"].endswith(", n=1") and "Baseline" not in changes.index
+    both = tables.table_5(planted).wide()  # of a loss three digits, of an AUC one
+    assert both.loc[("ATT/Joint", "expl_loss")].item() == "0.060 ± 0.010\npaper 0.040\n+0.020, n=3"
+    assert both.loc[("ATT/Joint", "auc_x100")].item().startswith("80.0 ± 0.0\npaper 78.6\n+1.4")
     chosen = tables.table_8(planted)
     assert chosen.loc["ER-C+Att", "b_train"] == "0.033\npaper 0.035"
+    assert chosen.loc["Baseline", "lr"] == "1e-4\npaper 3e-5"
+
+
+def test_a_sign_is_made_by_the_effects_that_have_three_seeds(planted):
+    """Of ER+AttR and ER+IxG the decompositions are of one seed: four of ten effects remain."""
+    cell = tables.table_1(planted).loc["Joint/Global", "AUC, not guided"]
+    assert cell == "0\n+0.0 (+0.0 to +0.0)\n4 of 10 effects"
+
+
+def test_a_bound_that_an_unguided_model_meets_is_named(planted):
+    assert prose.about_bounds(planted).endswith("| 0.033 | 0.03 | 0.0330 | 0.1000 |")
+    easy = planted.results["sweep"].assign(dev_explanation=0.01)
+    said = prose.about_bounds(Planted(planted.settings, {**planted.results, "sweep": easy}))
+    assert "The dev loss of ATT, ATTR, IXG is below what is to be met" in said
+
+
+def test_the_report_says_on_how_many_texts_and_runs_a_number_rests(planted):
+    home, *away = planted.annotated
+    said = prose.about_texts(planted, [home])
+    assert said.endswith("movie_snippets dev: ATT, ATTR, IXG, ALTI, DX-C, DX of 40.")
+    assert "imdb_reviews, cut to 256 tokens: " in prose.about_texts(planted, away)
+    assert prose.about_sweep(planted).startswith("λ of 0, 10, 100, 1 seed; the paper's: 0, 0.5,")
+    assert "from the seed's Baseline for 1 epoch with 960 training" in prose.about_sweep(planted)
+    assert (
+        prose.about_erasure(planted) == "Means over 40 texts of movie_snippets dev and 3 Baselines."
+    )
 
 
 def test_claims_are_fed_with_the_effects_that_were_planted(planted):
@@ -279,6 +309,19 @@ def test_every_figure_is_drawn_from_numbers(planted, name):
 def test_boxes_carry_the_names_of_their_systems(planted):
     first = figures.figure_11(planted)[0].axes[0]
     assert [text.get_text() for text in first.get_yticklabels()] == systems.CLASSIFIERS
+
+
+def test_what_was_not_measured_is_empty_and_not_1(planted):
+    """On long documents ER+IxG has no decomposition, so that nothing agrees with it."""
+    cells = figures.figure_10(planted, "Movies")[1].set_index(["system", "a", "b"])
+    assert ("Baseline", "ALTI", "DX") in cells.index and ("ER+IxG", "ATT", "IXG") in cells.index
+    assert ("ER+IxG", "ALTI", "DX") not in cells.index and cells["tau"].notna().all()
+
+
+def test_one_seed_makes_no_pair_of_models_but_a_figure(planted, monkeypatch):
+    monkeypatch.setattr(study.Study, "places", lambda self, system: [0])
+    figure, data = figures.figure_3(planted)
+    assert data.empty and "not\nmeasured" in [text.get_text() for text in figure.axes[0].texts]
 
 
 def test_a_set_that_is_missing_has_no_figure(planted):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from erlib.attributions import attribute
-from erlib.papers.er_lens.sets import data_of, rows_used
+from erlib.papers.er_lens.sets import data_of
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import TECHNIQUES
 from erlib.reports.heatmap import heatmap_grid
@@ -15,9 +15,12 @@ WORDS = (6, 18)  # of a quoted text, so that three stand side by side
 
 
 def examples(study: Study, count: int) -> Html:
-    """Six techniques of three systems, first seed, on the first dev texts with a rationale."""
+    """Six techniques of three systems, first seed, on the first test texts with a rationale.
+
+    Other notebooks quote the same: a report gives few texts away.
+    """
     settings, home = study.settings, study.annotated[0]
-    rows = rows_of(data_of(settings, home), home.split, rows_used(settings, home))
+    rows = rows_of(data_of(settings, home), "test", settings.grid.get("test_rows"))
     fit = [
         i
         for i, row in enumerate(rows)

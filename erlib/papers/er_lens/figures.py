@@ -16,11 +16,28 @@ from erlib.papers.er_lens import kendall
 from erlib.papers.er_lens.sets import YELP_50, TestSet
 from erlib.papers.er_lens.stages import RANDOM
 from erlib.papers.er_lens.study import Study
-from erlib.papers.er_lens.systems import CLASSIFIERS, SYSTEMS, TECHNIQUES, system_named
-from erlib.reports.style import BLACK, GREY, SIZED, figure_style, new_figure, palette
+from erlib.papers.er_lens.systems import (
+    CLASSIFIERS,
+    DECOMPOSITIONS,
+    GUIDES,
+    SYSTEMS,
+    TECHNIQUES,
+    system_named,
+)
+from erlib.reports.style import (
+    BLACK,
+    GREY,
+    SIGNED,
+    SIZED,
+    VERMILION,
+    figure_style,
+    new_figure,
+    palette,
+)
 
 CONSTRAINED = ["Baseline", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
 LAYERED = ("ATT", "ATTR", "ALTI", "DX")
+CHANCE = 50  # AUC x 100 of scores that know nothing of the rationale
 Drawn = tuple[Figure, pd.DataFrame]
 
 
@@ -56,23 +73,15 @@ def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
                 patch_artist=True,
                 medianprops={"color": "0.25"},
             )
-            for box, system in zip(boxes["boxes"], systems, strict=True):
+            for row, (box, system) in enumerate(zip(boxes["boxes"], systems, strict=True)):
                 box.set(facecolor=colours[system], alpha=0.35)
-            sns.stripplot(
-                data=panel,
-                x="value",
-                y="system",
-                hue="system",
-                order=systems,
-                palette=colours,
-                ax=axis,
-                legend=False,
-                size=5,
-                jitter=0.1,
-            )
-            axis.set(title=_titled(test), xlabel="F1-macro (%)", ylabel="")
-            if i % columns:
-                axis.set_yticklabels([])
+                values = panel.loc[panel["system"] == system, "value"]
+                apart = 0.14 * np.resize([-1, 1, 0], len(values)) if len(values) > 1 else 0.0
+                axis.scatter(values, row + apart, s=25, color=colours[system], zorder=3)
+            axis.set_yticks(range(len(systems)), [] if i % columns else systems)
+            axis.invert_yaxis()
+            axis.grid(False, axis="y")
+            axis.set(title=_titled(test), xlabel="F1-macro (%)")
         for axis in flat[len(sets) :]:
             axis.set_axis_off()
     return figure, data.drop(columns="place").assign(seed=data["place"])
@@ -97,12 +106,13 @@ def figure_9(study: Study, plausibility: str) -> Drawn | None:
 def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
     data = kendall.histogram_table(study, test)
     data = data[data["system"].isin(systems)]
-    techniques = [x for x in TECHNIQUES if x in set(data["technique"])]
+    techniques = [x for x in TECHNIQUES if x in set(data["technique"])] or list(GUIDES)
     figure, axes = new_figure(
         len(systems), len(techniques), width=10.5, height=1.15 * len(systems) + 0.9
     )
-    colours = {"BS-BS": GREY, "BS-ER": "#D55E00"}
-    bins = np.linspace(-1, 1, 41).tolist()
+    colours = {"BS-BS": GREY, "BS-ER": VERMILION}
+    bins = np.linspace(-1, 1, 41)
+    left = bins[bins <= min([-0.2, *data["tau"].dropna()])][-1]
     with figure_style():
         for row, system in enumerate(systems):
             for column, technique in enumerate(techniques):
@@ -114,15 +124,15 @@ def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
                     if len(taus):
                         share = np.full(len(taus), 1 / len(taus))
                         axis.hist(
-                            taus, bins, weights=share, color=colour, alpha=0.55, label=pair,
-                            histtype="stepfilled",
+                            taus, bins.tolist(), weights=share, histtype="stepfilled",
+                            color=colour, alpha=0.55, label=_PAIRS[pair],
                         )  # fmt: skip
                         axis.axvline(taus.mean(), color=colour, linewidth=1.4)
                         said.append(f"{taus.mean():.2f}")
                 axis.set_title(
                     (f"{technique}\n" if row == 0 else "") + " | ".join(said), fontsize=8.5
                 )
-                axis.set(xlim=(-0.6, 1), yticks=[])
+                axis.set(xlim=(left, 1), xticks=[0, 0.5, 1], yticks=[])
                 axis.grid(False)
                 if row < len(systems) - 1:
                     axis.set_xticklabels([])
@@ -133,8 +143,7 @@ def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
                 if "BS-ER" not in set(cell["pair"]):
                     axis.text(0.5, 0.5, "not\nmeasured", transform=axis.transAxes,
                               ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
-        handles, labels = axes[0][0].get_legend_handles_labels()
-        figure.legend(handles, [_PAIRS[x] for x in labels], loc="outside lower center", ncols=2)
+        _legend_below(figure, axes[0][0])
     return figure, data
 
 
@@ -155,34 +164,41 @@ def figure_13(study: Study, plausibility: str) -> Drawn | None:
     if test is None:
         return None
     data = study.layer_scores(test)
-    return _layer_maps(data, [x for x in LAYERED if x in set(data["technique"])], list(SYSTEMS))
+    techniques = [x for x in LAYERED if x in set(data["technique"])]
+    new = DECOMPOSITIONS if plausibility == "Movies" else ()
+    return _layer_maps(data, techniques, list(SYSTEMS), new)
 
 
-def _layer_maps(data: pd.DataFrame, techniques: list[str], systems: list[str]) -> Drawn:
+def _layer_maps(
+    data: pd.DataFrame, techniques: list[str], systems: list[str], new: tuple[str, ...] = ()
+) -> Drawn:
+    """A map [system, layer] for each technique; `new`: those that the paper does not have."""
     columns = 2
     rows = -(-len(techniques) // columns)
     figure, axes = new_figure(
         rows, columns, width=10.5, height=rows * (0.33 * len(systems) + 1.0) + 0.3
     )
     flat = [axis for row in axes for axis in row]
+    reach = (data["value"] - CHANCE).abs().max()
     with figure_style():
         for i, (axis, technique) in enumerate(zip(flat, techniques, strict=False)):
             cells = data[data["technique"] == technique]
             means = cells.pivot_table(index="system", columns="layer", values="value")
-            means = means.reindex([s for s in systems if s in means.index])
             sns.heatmap(
-                means,
+                means.reindex(systems),  # a row stays empty where a system was not measured
                 ax=axis,
                 annot=True,
                 fmt=".0f",
                 annot_kws={"fontsize": 8.5},
-                cmap=SIZED,
-                vmin=20,
-                vmax=100,
+                cmap=SIGNED,
+                vmin=CHANCE - reach,
+                vmax=CHANCE + reach,
                 cbar=i % columns == columns - 1,
-                cbar_kws={"label": "AUC x 100"},
+                cbar_kws={"label": f"AUC x 100 (white: {CHANCE}, chance)"},
             )
-            axis.set(xlabel="layer", ylabel="", title=technique)
+            title = f"{technique} (new)" if technique in new else technique
+            axis.set(xlabel="layer", ylabel="", title=title)
+            axis.grid(False)
             axis.tick_params(axis="y", rotation=0)
         for axis in flat[len(techniques) :]:
             axis.set_axis_off()
@@ -201,9 +217,11 @@ def figure_12(study: Study) -> Drawn:
 
 def _sweep(study: Study, guides: list[str]) -> Drawn:
     data = study.sweep[study.sweep["guide"].isin(guides)]
-    figure, axes = new_figure(1, len(guides), width=4.4 * len(guides), height=3.6)
+    figure, axes = new_figure(1, len(guides), width=4.4 * len(guides), height=3.8)
     with figure_style():
         for axis, guide in zip(axes[0], guides, strict=True):
+            if axis is not axes[0][0]:
+                axis.sharey(axes[0][0])
             system = system_named("joint", guide)
             runs = data[data["guide"] == guide]
             means = runs.groupby("weight")[["explanation", "task"]].mean()
@@ -228,8 +246,9 @@ def _sweep(study: Study, guides: list[str]) -> Drawn:
             ):
                 axis.axvline(value, color=BLACK, linestyle=style, linewidth=1, label=name)
             axis.margins(x=0.18, y=0.15)
+            axis.locator_params(axis="x", nbins=5)
             axis.set(title=system, xlabel="explanation loss on dev", ylabel="cross-entropy on dev")
-            axis.legend()
+        _legend_below(figure, axes[0][0])
     return figure, data
 
 
@@ -266,11 +285,14 @@ def figure_10(study: Study, plausibility: str) -> Drawn | None:
     names = kendall.measured_techniques(study, test, "Baseline")
     with figure_style():
         for axis, system in zip(flat, CLASSIFIERS, strict=False):
-            values = kendall.matrix(study, test, system, names)
+            measured = kendall.measured_techniques(study, test, system)
+            values = kendall.matrix(study, test, system, measured)
+            values = values.reindex(index=names, columns=names)  # empty where not measured
             rows += [
                 {"set": test.name, "system": system, "a": a, "b": b, "tau": values.loc[a, b]}
                 for i, a in enumerate(names)
                 for b in names[i + 1 :]
+                if {a, b} <= set(measured)
             ]
             sns.heatmap(
                 values,
@@ -297,25 +319,33 @@ def figure_6(study: Study) -> Drawn:
     """Does F1 or plausibility predict F1 elsewhere? Baseline and constrained systems."""
     long, short = study.set_for("Movies"), study.set_for(YELP_50)
     home = study.annotated[0]
-    panels: list[tuple[str, pd.DataFrame]] = []
-    for test in (long,):
-        if test is not None:
-            panels.append((f"F1 on {home.name}", predicted(study, "F1", home, test)))
-            panels.append((f"AUC of DX-C, {home.name}", predicted(study, "AUC-DX-C", home, test)))
-    for test in (long, short):
-        if test is not None:
-            panels.append((f"AUC of IXG, {test.name}", predicted(study, "AUC-IXG", test, test)))
+    wanted = [("F1", home, long), ("AUC-DX-C", home, long), ("AUC-IXG", long, long)]
+    panels = [
+        predicted(study, predictor, where, test)
+        for predictor, where, test in (*wanted, ("AUC-IXG", short, short))
+        if where is not None and test is not None
+    ]
+    panels = [data[data["system"].isin(CONSTRAINED)] for data in panels]
     figure, axes = new_figure(1, len(panels), width=3.1 * len(panels), height=3.7)
     with figure_style():
-        for axis, (label, data) in zip(axes[0], panels, strict=True):
-            shown = data[data["system"].isin(CONSTRAINED)]
-            _scatter(axis, shown, size=28)
-            axis.set(xlabel=label, ylabel=f"F1 on {data['predicted'].iloc[0]}")
-        _system_legend(figure, axes[0][0])
-    return figure, pd.concat([data for _, data in panels], ignore_index=True)
+        for axis, data in zip(axes[0], panels, strict=True):
+            _scatter(axis, data, size=28)
+            first = data.iloc[0]
+            axis.set_xlabel(f"{_PREDICTOR[first['predictor']]},\n{first['measured_on']}")
+            axis.set_ylabel(f"F1 (%) on {first['predicted']}")
+        _legend_below(figure, axes[0][0])
+    return figure, pd.concat(panels, ignore_index=True)
 
 
 PREDICTORS = ("F1", "AUC-ATT", "AUC-ATTR", "AUC-DX-C", "AP-DX-C", "recall@k-DX-C")
+_PREDICTOR = {  # as an axis calls it
+    "F1": "F1 (%)",
+    **{
+        f"{measure}-{technique}": f"{measure} of {technique} x 100"
+        for measure in ("AUC", "AP", "recall@k")
+        for technique in TECHNIQUES
+    },
+}
 
 
 def figure_14(study: Study) -> Drawn:
@@ -334,11 +364,12 @@ def figure_14(study: Study) -> Drawn:
                 tables.append(data)
                 _scatter(axis, data, size=12)
                 axis.tick_params(labelsize=7.5)
-                axis.set_xlabel(predictor, fontsize=8.5)
+                axis.locator_params(nbins=4)
+                axis.set_xlabel(_PREDICTOR[predictor], fontsize=8.5)
                 axis.set_ylabel("F1 (%)" if column == 0 else "", fontsize=8.5)
                 if row == 0:
                     axis.set_title(f"{_titled(test)}\n{axis.get_title()}", fontsize=8.5)
-        _system_legend(figure, axes[0][0])
+        _legend_below(figure, axes[0][0])
     return figure, pd.concat(tables, ignore_index=True)
 
 
@@ -382,11 +413,12 @@ def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
     found = decide_corr(
         told["x"], told["y"], system=list(told["system"]), seeds=list(told["place"])
     )
-    axis.set_title(
-        f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]", fontsize=8
-    )
+    said = f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]"
+    known = np.isfinite(found.estimate)
+    axis.set_title(said if known else "no ρ: one side is constant", fontsize=8)
 
 
-def _system_legend(figure: Figure, axis: Axes) -> None:
+def _legend_below(figure: Figure, axis: Axes) -> None:
+    """One legend for all panels, made of what the first one shows."""
     handles, labels = axis.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))

@@ -66,10 +66,11 @@ def _drawn(
 def histogram_table(study: Study, test: TestSet) -> pd.DataFrame:
     """τ of every text: set, system, technique, pair (BS-BS or BS-ER), tau."""
     rows = []
+    reference = {x: across_systems(study, test, x, "Baseline") for x in TECHNIQUES}
     for system in CLASSIFIERS[1:]:
         for technique in TECHNIQUES:
-            for pair, other in (("BS-BS", "Baseline"), ("BS-ER", system)):
-                taus = across_systems(study, test, technique, other)
+            treated = across_systems(study, test, technique, system)
+            for pair, taus in (("BS-BS", reference[technique]), ("BS-ER", treated)):
                 if taus is not None:
                     rows.append(
                         pd.DataFrame(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pandas as pd
 
 from erlib.data import corpus_report
-from erlib.papers.er_lens.sets import test_sets
+from erlib.papers.er_lens.sets import YELP_50, TestSet, test_sets
+from erlib.papers.er_lens.stages import sweep_specs
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import (
     CLASSIFIERS,
     GUIDES,
     SYSTEMS,
+    TECHNIQUES,
     seeds_of,
     system_of,
 )
@@ -43,7 +45,9 @@ def reduced(settings: Settings) -> str:
     if started := grid.get("started"):
         everything = len(started) == len(SYSTEMS) - 1
         which = "all systems but the Baseline" if everything else " and ".join(started)
-        parts.append(f"{which} trained on from the Baseline's weights")
+        rows = grid["short"].get("train_rows")
+        fewer = f" with {rows:,} texts" if rows else ""
+        parts.append(f"{which} trained on from the Baseline's weights{fewer}")
     if grid["model"] != "google/bigbird-roberta-base":
         layers = f"the first {grid['layers']} layers of " if "layers" in grid else ""
         parts.append(f"{layers}{grid['model']} in place of BigBird-base")
@@ -67,6 +71,11 @@ def about_data(study: Study) -> str:
             f"Stand-ins take the places of the paper's sets outside the domain: {places}; for "
             f"plausibility {marked}. They are other kinds of text than the training data, as the "
             "paper's are, and nothing more is claimed of them."
+        )
+    if study.set_for(YELP_50) is None:
+        lines.append(
+            f"The paper's annotations of {YELP_50} are not published: Table 7 and the parts of "
+            "Table 4 and of Figures 3, 6, 9, 10 and 13 that rest on them are left out."
         )
     for name, report in reports.items():
         if report.dropped:
@@ -100,21 +109,29 @@ def about_training(study: Study) -> str:
 
 
 def about_bounds(study: Study) -> str:
-    """The bounds, and the losses that they were made from."""
-    runs, parts = study.results["explanation_only"], []
+    """The bounds, the losses that they were made from, and what they ask of an unguided model."""
+    runs, parts, idle = study.results["explanation_only"], [], []
+    unguided = study.sweep[study.sweep["weight"] == 0].groupby("guide")["explanation"].mean()
     for guide in GUIDES:
         these = runs[[SYSTEMS[system_of(s)].guide == guide for s in runs["spec"]]]
         bounds = study.bounds(guide)
         parts.append(
             f"| {guide} | {len(these)} | {these['lowest_train_explanation_min'].mean():.4f} | "
             f"{these['lowest_dev_explanation'].mean():.4f} | {bounds.train:g} | {bounds.dev:g} | "
-            f"{1.1 * bounds.dev:.4f} |"
+            f"{1.1 * bounds.dev:.4f} | {unguided[guide]:.4f} |"
         )
-    head = (
-        "| technique | runs | lowest batch loss | lowest dev loss | b_train | b_val | to be met |\n"
-        "|---|---|---|---|---|---|---|\n"
+        if unguided[guide] < 1.1 * bounds.dev:
+            idle.append(guide)
+    table = (
+        "| technique | runs | lowest batch loss | lowest dev loss | b_train | b_val | to be met | "
+        "dev loss at λ = 0 |\n|---|---|---|---|---|---|---|---|\n" + "\n".join(parts)
     )
-    return head + "\n".join(parts)
+    if not idle:
+        return table
+    return (
+        f"{table}\n\nThe dev loss of {', '.join(idle)} is below what is to be met without guidance "
+        "(λ = 0): there the constraint asks for next to nothing."
+    )
 
 
 def about_guidance(study: Study) -> str:
@@ -131,6 +148,53 @@ def about_guidance(study: Study) -> str:
         f"Attention's AUC x 100, Baseline to ER+Att: {'; '.join(parts)}.\n\n"
         f"Texts without a rationale word have no AUC and are left out: {'; '.join(skipped)}."
     )
+
+
+def about_texts(study: Study, sets: list[TestSet]) -> str:
+    """Of how many texts each technique's plausibility is the mean, and how long documents were cut.
+
+    Only texts with a rationale are counted: the others have no AUC.
+    """
+    scores, parts = study.plausibility_scores, []
+    for test in sets:
+        counts = scores[scores["set"] == test].groupby("technique")["texts"].max()
+        alike: dict[int, list[str]] = {}
+        for technique in TECHNIQUES:
+            if technique in counts:
+                alike.setdefault(counts[technique], []).append(technique)
+        said = "; ".join(f"{', '.join(names)} of {n}" for n, names in alike.items())
+        length = study.settings.grid["long"]["max_length"]
+        cut = f", cut to {length} tokens" if test.plausibility == "Movies" else ""
+        parts.append(f"{test.name}{cut}: {said}")
+    return f"Texts with a rationale that each technique was taken of. {'. '.join(parts)}."
+
+
+def about_sweep(study: Study) -> str:
+    """Which runs the λ sweep consists of; the paper has six λ, five seeds and whole runs."""
+    specs = sweep_specs(study.settings)
+    weights = ", ".join(f"{w:g}" for w in study.settings.grid["sweep"]["lambda"])
+    seeds, first = len({s.seed for s in specs}), specs[0]
+    text = f"λ of {weights}, {_count(seeds, 'seed')}; the paper's: 0, 0.5, 1, 5, 10, 100, 5 seeds."
+    if first.start is None:
+        return text
+    rows = "all" if first.data.train_rows is None else f"{first.data.train_rows:,}"
+    return (
+        f"{text} Each run goes on from the seed's Baseline for "
+        f"{_count(first.optimiser.epochs, 'epoch')} with {rows} training texts; the bounds are "
+        "those of the constrained systems."
+    )
+
+
+def about_erasure(study: Study) -> str:
+    """What the curves of Figure 8 are means of."""
+    places = study.places("Baseline")
+    texts = study.erasure(places[0], "ATT")["id"].nunique()
+    where = study.annotated[0].name
+    return f"Means over {texts:,} texts of {where} and {_count(len(places), 'Baseline')}."
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def about_attention_type(study: Study) -> str:

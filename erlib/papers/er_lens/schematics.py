@@ -65,7 +65,7 @@ def figure_7() -> tuple[Figure, pd.DataFrame]:
             axis.text(2.3, 5.45, "classifier", ha="center", va="center")
             axis.annotate("", (2.3, 5.25), (2.3, 4.62), arrowprops=UP)
             _box(axis, 4.4, 2.4, 1.4, 0.9, BLACK, 0.08)
-            axis.text(5.1, 2.85, "L_expl", ha="center", va="center")
+            axis.text(5.1, 2.85, r"$L_\mathrm{expl}$", ha="center", va="center")
             for layer in guided:
                 axis.annotate(
                     "",

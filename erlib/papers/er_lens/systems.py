@@ -125,7 +125,13 @@ def sweep_spec(settings: Settings, guide: str, weight: float, seed: int) -> RunS
 def _started(settings: Settings, spec: RunSpec, baseline: RunSpec, system: str = "") -> RunSpec:
     """A run that begins where the Baseline ended: short, unless the system says how long."""
     options = {**settings.grid["short"], **settings.grid.get("overrides", {}).get(system, {})}
-    return replace(spec, optimiser=replace(spec.optimiser, **options), start=baseline)
+    rows = options.pop("train_rows", spec.data.train_rows)
+    return replace(
+        spec,
+        data=replace(spec.data, train_rows=rows),
+        optimiser=replace(spec.optimiser, **options),
+        start=baseline,
+    )
 
 
 def double_embedding(spec: RunSpec) -> RunSpec:

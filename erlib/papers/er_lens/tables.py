@@ -53,7 +53,8 @@ def table_1(study: Study) -> pd.DataFrame:
             row: dict[str, str] = {"": f"{mode}/{scope}"}
             for name, measured in effects.items():
                 row[_HEADINGS[name]] = _effect([m["differences"] for m in measured if m])
-                row[f"{_HEADINGS[name]}, paper"] = printed[f"{mode}/{scope}", name] or "unclear"
+                sign = printed[f"{mode}/{scope}", name].replace("-", "−")
+                row[f"{_HEADINGS[name]}, paper"] = sign or "unclear"
             rows.append(row)
     return pd.DataFrame(rows).set_index("")
 
@@ -62,15 +63,20 @@ _HEADINGS = {"F1": "OOD F1", "Guided": "AUC, guided", "Non-Guided": "AUC, not gu
 
 
 def _effect(measured: list[list[float]]) -> str:
-    """The sign of the mean over techniques, with the mean and its interval over seeds."""
+    """The sign of the mean over systems and techniques, with the mean and its interval over seeds.
+
+    Where some have three seeds and others fewer, only those with three make the sign.
+    """
     if not measured:
         return "–"
-    seeds = min(len(d) for d in measured)
-    means = np.mean([d[:seeds] for d in measured], axis=0)
+    enough = [d for d in measured if len(d) >= MIN_SEEDS] or measured
+    seeds = min(len(d) for d in enough)
+    means = np.mean([d[:seeds] for d in enough], axis=0)
     sign = "?"
     if seeds >= MIN_SEEDS:
         sign = "0" if 0.0 in t_interval(means) else ("+" if means.mean() > 0 else "−")
-    return f"{sign}\n{_with_interval(means)}"
+    some = f"\n{len(enough)} of {len(measured)} effects" if len(enough) < len(measured) else ""
+    return f"{sign}\n{_with_interval(means)}{some}"
 
 
 def _with_interval(values: ArrayLike) -> str:
@@ -190,8 +196,8 @@ def table_5(study: Study) -> Beside:
                     {**cell, "metric": "expl_loss", "value": loss},
                     {**cell, "metric": "auc_x100", "value": 100 * auc.mean()},
                 ]
-    ours = pd.DataFrame(rows)
-    return beside(ours, "er_lens", "table5", stands_for={home.name: "SST-Dev"}, digits=3)
+    names, digits = {home.name: "SST-Dev"}, {"expl_loss": 3, "auc_x100": 1}
+    return beside(pd.DataFrame(rows), "er_lens", "table5", stands_for=names, digits=digits)
 
 
 def table_6(study: Study) -> pd.DataFrame:
@@ -218,6 +224,7 @@ def table_6(study: Study) -> pd.DataFrame:
                 "mean length": np.mean(lengths),
                 "paper's length": _printed(test, "avg_len"),
                 "longest": max(lengths),
+                "paper's longest": _printed(test, "max_len"),
                 "% cut": 100 * truncated_share(texts),
                 "rationales": corpus_report(test.corpus, settings.source).rationale or "none",
                 "% marked": 100 * np.mean(marked) if marked else np.nan,
@@ -243,7 +250,7 @@ def table_8(study: Study) -> pd.DataFrame:
         bounds = study.bounds(this.guide) if this.mode == "constrained" else None
         spec = run_spec(study.settings, name, 0, bounds)
         ours = {
-            "lr": f"{spec.optimiser.lr:g}",
+            "lr": _rate(spec.optimiser.lr),
             "epochs": f"{spec.optimiser.epochs}",
             "lambda": f"{spec.objective[1].weight:g}" if this.mode == "joint" else "",
             "constraint_lr": f"{dict(spec.update.options)['lr']:g}" if bounds else "",
@@ -259,4 +266,11 @@ def table_8(study: Study) -> pd.DataFrame:
             }
             | {"batch": f"{spec.optimiser.batch_size}\npaper 32"}
         )
-    return pd.DataFrame(rows).set_index("").rename(columns={"lambda": "λ"})
+    headings = {"lambda": "λ", "constraint_lr": "lr of the multiplier"}
+    return pd.DataFrame(rows).set_index("").rename(columns=headings)
+
+
+def _rate(lr: float) -> str:
+    """A learning rate as the paper prints it: 3e-5."""
+    digits, exponent = f"{lr:e}".split("e")
+    return f"{float(digits):g}e{int(exponent)}"
