@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 STRETCH = 8  # as many words of a text in a row are a quotation, or all of a shorter text
 SHORTEST = 4
+Stretch = tuple[str, ...]
 
 
 def words(text: str) -> list[str]:
@@ -16,26 +17,45 @@ def words(text: str) -> list[str]:
 
 
 def quoted(pages: Iterable[str], texts: Mapping[str, str]) -> dict[str, int]:
-    """Text id → the most words of it that stand in a row somewhere; the same text counts once."""
-    said: set[tuple[str, ...]] = set()
-    for page in pages:
-        all_words = words(page)
-        for length in range(SHORTEST, STRETCH + 1):
-            said.update(zip(*(all_words[i:] for i in range(length)), strict=False))
-    found, seen = {}, set()
+    """Text id → the most words of it that stand in a row somewhere.
+
+    Words that several texts have in common (newswire repeats itself, a passage is made of reviews)
+    count for that of which more is quoted, or else for the shorter.
+    """
+    said = {stretch for page in pages for stretch in _stretches(words(page))}
+    runs = {}
     for name, text in texts.items():
-        own = words(text)
-        if len(own) < SHORTEST or not (longest := _longest(own, said)) or tuple(own) in seen:
-            continue
-        seen.add(tuple(own))
-        found[name] = longest
+        if found := _runs(words(text), said):
+            runs[name] = sorted(found, key=len, reverse=True)
+    counted: set[Stretch] = set()
+    longest = {}
+    for name in sorted(runs, key=lambda name: (-len(runs[name][0]), len(words(texts[name])))):
+        if any(not set(_grams(run, min(len(run), STRETCH))) <= counted for run in runs[name]):
+            longest[name] = len(runs[name][0])
+            counted.update(stretch for run in runs[name] for stretch in _stretches(run))
+    return longest
+
+
+def _runs(own: Sequence[str], said: set[Stretch]) -> list[list[str]]:
+    """The parts of a text that are quoted, each as long as it is."""
+    length = min(len(own), STRETCH)
+    if length < SHORTEST:
+        return []
+    found: list[list[str]] = []
+    last = -1  # where the last quoted stretch begins
+    for i, stretch in enumerate(_grams(own, length)):
+        if stretch in said:
+            if found and last == i - 1:
+                found[-1].append(stretch[-1])
+            else:
+                found.append([*stretch])
+            last = i
     return found
 
 
-def _longest(own: list[str], said: set[tuple[str, ...]]) -> int:
-    length = min(len(own), STRETCH)
-    longest = run = 0
-    for stretch in zip(*(own[i:] for i in range(length)), strict=False):
-        run = run + 1 if stretch in said else 0
-        longest = max(longest, run)
-    return longest + length - 1 if longest else 0
+def _stretches(row: Sequence[str]) -> Iterable[Stretch]:
+    return (gram for n in range(SHORTEST, STRETCH + 1) for gram in _grams(row, n))
+
+
+def _grams(row: Sequence[str], length: int) -> Iterable[Stretch]:
+    return zip(*(row[i:] for i in range(length)), strict=False)

@@ -1,7 +1,11 @@
-"""The cpu profile's reports as they are committed: small, whole, and giving no texts away."""
+"""The cpu profile's reports as they are committed: small, whole, and giving no texts away.
+
+The quick profile's quote the same texts, so the rule for quotations is tested on both.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections import Counter
 from functools import cache
@@ -49,13 +53,14 @@ def soup(page: Path) -> BeautifulSoup:
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, str]:
-    """Every packaged text once, by an id that begins with its corpus."""
+    """Every packaged text by an id that begins with its corpus; and passages made of them."""
     found = {}
     for corpus in ("movie_snippets", "amazon_snippets", "news_snippets", "tweets"):
         found.update({f"{corpus}:{s.id}": s.text for s in snippets.read_snippets(corpus)})
-    for corpus in ("imdb_reviews", "reuters_r8", "newsgroups20"):
+    for corpus in ("imdb_reviews", "reuters_r8", "newsgroups20", "find_review"):
+        column = "context" if corpus == "find_review" else "text"
         rows = [row for split in prepare(corpus).splits.values() for row in split]
-        found.update({f"{corpus}:{row['id']}": row["text"] for row in rows})
+        found.update({f"{corpus}:{row['id']}": row[column] for row in rows})
     return found
 
 
@@ -89,6 +94,15 @@ def test_they_are_small_and_of_the_kinds_that_are_read():
 
 
 @committed
+def test_they_are_made_with_packaged_data_and_say_at_which_revision():
+    for page in (file for file in PAGES if file.name != "index.html"):
+        paper = page.stem.partition("_")[2]
+        made = json.loads((page.parent / f"{paper}.provenance.json").read_text(encoding="utf-8"))
+        assert made["data"] == "packaged" and made["profile"] == "cpu"
+        assert made["environment"]["revision"][:10] in soup(page.parent / "index.html").get_text()
+
+
+@committed
 def test_every_link_and_picture_of_theirs_is_committed_too():
     for page in PAGES:
         html = soup(page)
@@ -102,15 +116,18 @@ def test_every_link_and_picture_of_theirs_is_committed_too():
             assert not anchor or soup(file).find(id=anchor), f"{page.name}: {target}"
 
 
-@committed
-def test_they_quote_few_short_excerpts_and_none_from_tweets_or_a_newspaper(texts):
+@pytest.mark.parametrize("profile", ["quick", "cpu"])
+def test_they_quote_few_short_excerpts_and_none_from_tweets_or_a_newspaper(texts, profile):
     """Words drawn in a picture are looked for in the numbers behind it, where those are here."""
+    reports = ROOT / "reports" / profile
+    pages = [soup(page).get_text(" ") for page in sorted(reports.glob("*.html"))]
+    if not pages:
+        pytest.skip(f"there are no reports of {profile}")
     tables = [
         pd.read_csv(file, dtype=str, keep_default_na=False)
-        for file in sorted((ROOT / "reports" / "cpu" / "tables").glob("*.csv"))
+        for file in sorted((reports / "tables").glob("*.csv"))
     ]
     columns = [" ".join(table[name]) for table in tables for name in table.columns]
-    pages = [soup(page).get_text(" ") for page in PAGES]
     found = quoted([*pages, *columns], texts)
     assert not [name for name in found if name.startswith(NOT_TO_BE_QUOTED)]
     assert max(found.values(), default=0) <= LONGEST, found

@@ -19,6 +19,20 @@ def test_seven_words_of_a_longer_text_are_nothing_and_a_short_text_counts_whole(
     assert quoted([seven, "they say not a good film about it"], TEXTS) == {"short": 4}
 
 
+def test_a_passage_that_is_quoted_whole_counts_as_one_and_a_part_of_it_as_that_part():
+    parts = {"a": "Not a good film.", "b": "Seen it twice, though.", "c": "Never seen it at all."}
+    passages = {"a b": f"{parts['a']} {parts['b']}", "c a": f"{parts['c']} {parts['a']}"}
+    assert quoted([passages["a b"]], parts | passages) == {"a b": 8}
+    assert quoted([parts["a"]], parts | passages) == {"a": 4}
+
+
+def test_words_that_texts_have_in_common_count_for_the_text_that_is_quoted():
+    shared = " ".join(f"word{i}" for i in range(20, 35))
+    alike = {**TEXTS, "alike": f"its own beginning {shared} its own end"}
+    assert quoted([" ".join(f"word{i}" for i in range(10, 50))], alike) == {"long": 40}
+    assert quoted([alike["alike"]], alike) == {"alike": 21}
+
+
 def test_a_text_of_two_corpora_counts_once():
     twice = {**TEXTS, "again": "not a GOOD film"}
     assert quoted(["not a good film"], twice) == {"short": 4}

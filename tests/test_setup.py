@@ -302,7 +302,8 @@ def test_relative_paths_count_from_where_the_command_is_given(clone: Clone, tmp_
 
 def test_lab_opens_the_notebooks_and_runs_nothing(clone: Clone):
     clone.start("run_all.sh", "--lab")
-    assert clone.python_calls[-1].startswith("-m jupyterlab --notebook-dir=notebooks")
+    opened = "-m jupyterlab --LabApp.default_url=/lab/tree/notebooks"
+    assert clone.python_calls[-1].startswith(opened)
     assert not any("erlib run" in call for call in clone.python_calls)
 
 

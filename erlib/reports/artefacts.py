@@ -26,7 +26,9 @@ from erlib.reports.paper_numbers import Beside
 from erlib.reports.style import figure_style
 
 DPI = 150
+MARGIN = 0.1  # inches of white around a figure
 COLOURS = 256  # of a PNG: enough for a drawing, and a third of the bytes
+SPREAD = Image.Quantize.MAXCOVERAGE  # over all colours of a map, not its most frequent ones
 
 
 def artefact(
@@ -98,13 +100,21 @@ def show(html: Html, plain: str) -> None:
 
 
 def _save(figure: Figure, stem: Path) -> str:
-    """Write stem.png and stem.pdf, byte for byte the same for the same figure; the PNG as URI."""
+    """Write stem.png and stem.pdf, byte for byte the same for the same figure; the PNG as URI.
+
+    Both have one layout and one frame: to find them takes longer than to draw.
+    """
     drawn, png, pdf = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    undated = {"CreationDate": None, "Producer": None}
     with figure_style():
-        figure.savefig(drawn, format="png", dpi=DPI)
-        figure.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Producer": None})
+        figure.set_dpi(DPI)
+        figure.draw_without_rendering()
+        figure.set_layout_engine(None)
+        frame = figure.get_tightbbox().padded(MARGIN)
+        figure.savefig(drawn, format="png", dpi=DPI, bbox_inches=frame)
+        figure.savefig(pdf, format="pdf", bbox_inches=frame, metadata=undated)
     plt.close(figure)
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(png, "PNG", optimize=True)
+    Image.open(drawn).convert("RGB").quantize(COLOURS, SPREAD).save(png, "PNG", optimize=True)
     write_whole(stem.with_name(stem.name + ".png"), png.getvalue())
     write_whole(stem.with_name(stem.name + ".pdf"), pdf.getvalue())
     return png_uri(png.getvalue())

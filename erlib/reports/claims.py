@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import pandas as pd
+from markupsafe import Markup
 
 from erlib.errors import unknown
 from erlib.metrics.verdicts import (
@@ -32,7 +33,7 @@ from erlib.metrics.verdicts import (
 )
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, read_rows, reports_folder, upsert
-from erlib.reports.markup import badge_html, table_html
+from erlib.reports.markup import Html, badge_html, label, table_html
 from erlib.reports.paper_numbers import paper_table
 
 Given = TypeVar("Given", bound=Mapping[str, Any])  # what was measured of one part
@@ -247,7 +248,7 @@ def claims_table(paper: str, profile: str, root: Path | str | None = None) -> No
     rows = _recorded(paper, profile, root)
     frame = pd.DataFrame(
         {
-            "claim": [f"{r['claim']}\n{r['source'].replace(' ', ', ')}" for r in rows],
+            "claim": pd.Series([_linked(r) for r in rows], dtype=object),
             "statement": [f"{r['statement']}\n{_because(r)}" for r in rows],
             "paper": [short(r["paper_value"]) for r in rows],
             "ours": [f"{short(r['our_value'])}\n{interval(r)}" for r in rows],
@@ -256,7 +257,23 @@ def claims_table(paper: str, profile: str, root: Path | str | None = None) -> No
         }
     )
     anchor = f"{known_paper(paper)}-claims"
-    show(table_html(frame, anchor, summarise(paper, profile, root)), f"{anchor}: {len(rows)} rows")
+    caption = f"{len(rows)} of {len(claims(paper))} evaluated: {tally(rows)}."
+    show(table_html(frame, anchor, caption), f"{anchor}: {len(rows)} rows")
+
+
+def _linked(row: Mapping[str, str]) -> Html:
+    """The claim's id, and under it links to the tables and figures that it is read from."""
+    links = [
+        Markup('<a href="#{}-{}">{}</a>').format(row["paper"], source, label(source))
+        for source in row["source"].split()
+    ]
+    return Html(Markup("{}<br><small>{}</small>").format(row["claim"], Markup(", ").join(links)))
+
+
+def tally(rows: Sequence[Mapping[str, str]]) -> str:
+    """How many rows of claims.csv have each verdict: "3 hold, 1 is inconclusive"."""
+    given = [r["verdict"] for r in rows]
+    return ", ".join(f"{n} {verdict_verb(v, n)}" for v in VERDICTS if (n := given.count(v)))
 
 
 def _because(row: Mapping[str, str]) -> str:
@@ -276,7 +293,11 @@ def summarise(
     if not rows:
         return f"None of the {total} claims has been evaluated in the {profile} profile."
     groups = {v: [r["claim"] for r in rows if r["verdict"] == v] for v in VERDICTS}
-    said = [f"{_listed(ids)} {verdict_verb(v, len(ids))}" for v, ids in groups.items() if ids]
+    said = [
+        f"{'all' if len(ids) == len(rows) > 1 else _listed(ids)} {verdict_verb(v, len(ids))}"
+        for v, ids in groups.items()
+        if ids
+    ]
     text = f"{len(rows)} of {total} claims evaluated in the {profile} profile: {'; '.join(said)}."
     few = [r["claim"] for r in rows if int(r["seeds"]) < 3]
     if few:

@@ -52,14 +52,21 @@ def table_html(
 
 def _row_html(index: object, values: Sequence[object], labels: bool, digits: int) -> Markup:
     keys = index if isinstance(index, tuple) else (index,)
-    cells = [Markup('<th scope="row">{}</th>').format(_lines(k)) for k in keys] if labels else []
-    for value in values:
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        css = Markup(' class="number"') if numeric else ""
-        if isinstance(value, str) and max(map(len, value.split("\n"))) <= TIGHT:
-            css = Markup(' class="tight"')
-        cells.append(Markup("<td{}>{}</td>").format(css, _lines(cell_text(value, digits))))
+    cells = [Markup('<th scope="row"{}>{}</th>').format(_css(k), _lines(k)) for k in keys if labels]
+    cells += [
+        Markup("<td{}>{}</td>").format(_css(value), _lines(cell_text(value, digits)))
+        for value in values
+    ]
     return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+
+
+def _css(value: object) -> Markup:
+    """The class of a cell: numbers stand to the right, and short lines are not wrapped."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Markup(' class="number"')
+    if isinstance(value, str) and max(map(len, value.split("\n"))) <= TIGHT:
+        return Markup(' class="tight"')
+    return Markup("")
 
 
 def cell_text(value: object, digits: int = 2) -> str:
@@ -114,18 +121,22 @@ def examples_html(content: str, anchor: str, caption: str, *, reduced: str = "")
     """Captioned examples: `Html` as it is, any other text escaped with its line breaks kept."""
     inside = content if isinstance(content, Html) else Markup("<pre>{}</pre>").format(content)
     return Html(
-        Markup('<figure class="artefact" id="{}">{}<figcaption>{}</figcaption>{}</figure>').format(
-            anchor, inside, caption_html(anchor, caption), below_html(reduced, ())
+        Markup('<figure class="artefact" id="{}"><figcaption>{}</figcaption>{}{}</figure>').format(
+            anchor, caption_html(anchor, caption), below_html(reduced, ()), inside
         )
     )
 
 
 def caption_html(anchor: str, caption: str) -> Markup:
     """ "Table 2." in bold, linked to itself, and the caption."""
-    number = anchor.partition("-")[2].replace("-", " ").capitalize()
     return Markup('<a class="self" href="#{}"><strong>{}.</strong></a> {}').format(
-        anchor, number, caption
+        anchor, label(anchor.partition("-")[2]), caption
     )
+
+
+def label(artefact: str) -> str:
+    """An artefact's id as a reader says it: "Table 2" for table-2."""
+    return artefact.replace("-", " ").capitalize()
 
 
 def below_html(reduced: str, notes: Sequence[str]) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any
@@ -42,12 +42,13 @@ def paper_table(paper: str, table: str) -> pd.DataFrame:
 class Beside:
     """Our numbers beside the paper's: `long` is one row per cell, `wide()` is for reading.
 
-    `remarks`: (row, column, metric) → what a reader has to know of that cell.
+    `digits`: of all numbers, or of each metric's. `remarks`: (row, column, metric) → what a reader
+    has to know of that cell.
     """
 
     long: pd.DataFrame
     names: Mapping[str, str]
-    digits: int = 2
+    digits: int | Mapping[str, int] = 2
     remarks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
 
     def wide(self) -> pd.DataFrame:
@@ -71,25 +72,36 @@ class Beside:
         return table.astype(object).where(table.notna(), "–")
 
     def notes(self) -> list[str]:
-        """Why cells of the paper are missing, each reason once, with its columns or its rows."""
+        """Why cells of the paper are missing, each reason once, with the places of those cells."""
         missing = self.long[self.long["paper"].isna() & (self.long["note"] != "")]
-        reasons = []
-        for note, cells in missing.groupby("note", sort=False):
-            fewer = min((cells["column"].unique(), cells["row"].unique()), key=len)
-            reasons.append(f"{note[0].upper()}{note[1:]}: {', '.join(fewer)}.")
-        return reasons
+        return [
+            f"{note[0].upper()}{note[1:]}: {', '.join(dict.fromkeys(self._places(cells)))}."
+            for note, cells in missing.groupby("note", sort=False)
+        ]
+
+    def _places(self, cells: pd.DataFrame) -> Iterator[str]:
+        """Of each metric the columns or rows that are missing, or its name if there is nothing."""
+        for metric, part in cells.groupby("metric", sort=False):
+            whole = self.long[self.long["metric"] == metric]
+            if len(part) == len(whole) < len(self.long):
+                yield str(metric)
+                continue
+            names = [(axis, part[axis].unique()) for axis in ("column", "row")]
+            partly = {axis: whole[axis].isin(found).sum() > len(part) for axis, found in names}
+            yield from min(names, key=lambda name: (partly[name[0]], len(name[1])))[1]
 
     def _heading(self, column: str) -> str:
         return f"{self.names[column]}\nfor {column}" if column in self.names else column
 
     def _cell(self, cell: Mapping[Any, Any]) -> str:
+        digits = self.digits if isinstance(self.digits, int) else self.digits[cell["metric"]]
         lines = [
-            _plus_minus(cell["ours"], cell["ours_std"], self.digits),
-            f"paper {_plus_minus(cell['paper'], cell['paper_std'], self.digits)}",
+            _plus_minus(cell["ours"], cell["ours_std"], digits),
+            f"paper {_plus_minus(cell['paper'], cell['paper_std'], digits)}",
         ]
         difference = cell["difference"]
         if isinstance(difference, float) and np.isfinite(difference):
-            lines.append(f"{difference:+.{self.digits}f}, n={cell['n']}".replace("-", "−"))
+            lines.append(f"{difference:+.{digits}f}, n={cell['n']}".replace("-", "−"))
         elif cell["n"]:
             lines.append(f"n={cell['n']}")
         if remark := self.remarks.get((cell["row"], cell["column"], cell["metric"])):
@@ -105,7 +117,7 @@ def beside(
     metric: str | None = None,
     rows: Sequence[str] | None = None,
     stands_for: Mapping[str, str] | None = None,
-    digits: int = 2,
+    digits: int | Mapping[str, int] = 2,
 ) -> Beside:
     """Ours (mean ± std over seeds, with n) beside the paper's cells and the difference.
 

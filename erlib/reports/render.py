@@ -68,6 +68,7 @@ def render_notebook(notebook: Path | str) -> Path:
     html = page(
         "notebook.html.j2",
         title=title,
+        profile=target.parent.name,
         body=Markup(str(body)),
         contents=contents,
         highlighting=Markup(_highlighting()),

@@ -10,11 +10,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from erlib.metrics.verdicts import VERDICTS
-from erlib.reports.claims import interval, short, verdict_verb
+from erlib.reports.claims import interval, short, tally
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
-from erlib.reports.markup import Html, badge_html
+from erlib.reports.markup import Html, badge_html, label
 from erlib.reports.render import page
 
 LEGEND = {
@@ -91,7 +90,7 @@ class _Site:
             "title": PAPERS[name],
             "short": NAMES[name],
             "page": own_page,
-            "counts": _counts(claims),
+            "counts": tally(claims),
             "claims": [_claim(r, anchors) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
             "figures": [
@@ -104,7 +103,7 @@ class _Site:
     def _table(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str]:
         csv = f"tables/{row['paper']}-{row['id']}.csv"
         return {
-            "label": _label(row["id"]),
+            "label": label(row["id"]),
             "caption": row["caption"],
             "href": anchors.get(row["id"], ""),
             "csv": csv if row["kind"] == "table" and (self.reports / csv).exists() else "",
@@ -116,7 +115,7 @@ class _Site:
             return None
         there = f"../../figures/{self.figures.name}/{stem}"
         return {
-            "label": _label(row["id"]),
+            "label": label(row["id"]),
             "caption": row["caption"],
             "png": f"{there}.png",
             "href": anchors.get(row["id"], f"{there}.png"),
@@ -126,7 +125,7 @@ class _Site:
 def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
     badge = badge_html(row["verdict"])
     sources = [
-        {"label": _label(source), "href": anchors.get(source, "")}
+        {"label": label(source), "href": anchors.get(source, "")}
         for source in row["source"].split()
     ]
     notes = [row["note"], f"{row['lost']} seeds lost" if row["lost"] not in ("", "0") else ""]
@@ -184,15 +183,6 @@ def _said(row: Row) -> str:
     return f"ours {short(row['our_value'])}, {interval(row)}; paper {short(row['paper_value'])}"
 
 
-def _counts(claims: Sequence[Row]) -> str:
-    given = [r["verdict"] for r in claims]
-    return ", ".join(f"{n} {verdict_verb(v, n)}" for v in VERDICTS if (n := given.count(v)))
-
-
-def _label(artefact: str) -> str:
-    return artefact.replace("-", " ").capitalize()
-
-
 def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
     """The verdicts as columns: what each means, and how many claims have it."""
     given = [r["verdict"] for r in claims]
@@ -234,7 +224,7 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
         )
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
-        text += f"{_count(len(claims), 'claim')} evaluated: {_counts(claims)}."
+        text += f"{_count(len(claims), 'claim')} evaluated: {tally(claims)}."
     if few:
         which = "All" if len(few) == len(claims) else f"{len(few)} of them"
         rest = "rests" if len(few) == 1 < len(claims) else "rest"

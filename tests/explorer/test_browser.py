@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab, in a real browser, as a student would use it."""
+"""The explorer, and an executed notebook, in a real JupyterLab, in a real browser."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import erlib
 from tests.browser import NEEDS_CHROMIUM, chromium
 from tests.explorer import tiny_run
 from tests.readable import faults
+from tests.reports.sample import finished_profile
 
 ROOT = Path(__file__).parents[2]
 TOKEN = "only-this-test"
@@ -31,10 +32,12 @@ NASTY = (
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """The address of a JupyterLab server that knows one trained run."""
+    """The folder of a JupyterLab server that knows one trained run; a notebook's name follows."""
     home = tmp_path_factory.mktemp("lab")
     (home / "notebooks").mkdir()
     shutil.copy(ROOT / "notebooks" / "explore.ipynb", home / "notebooks")
+    executed = finished_profile(home / "project") / "reports" / "quick" / "01_er_lens.ipynb"
+    shutil.copy(executed, home / "notebooks" / "executed.ipynb")
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     quiet = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
@@ -67,7 +70,7 @@ def lab(tmp_path_factory):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=home)
         try:
             _wait_for(f"http://127.0.0.1:{port}/api?token={TOKEN}", server, home / "log")
-            yield f"http://127.0.0.1:{port}/lab/tree/explore.ipynb?token={TOKEN}"
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={TOKEN}"
         finally:
             server.terminate()
             server.wait(20)
@@ -130,7 +133,7 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
     with chromium() as browser:
         tab = browser.new_page(viewport={"width": 1280, "height": 1500})
         tab.on("pageerror", lambda error: complaints.append(str(error)))
-        student = Student(tab, lab)
+        student = Student(tab, lab.format("explore.ipynb"))
 
         sentence = "the funny film is and the plot"
         student.explain(sentence)
@@ -188,3 +191,19 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         assert tab.evaluate("window.broken") is None
         assert tab.locator(".jp-OutputArea-output pre:has-text('Traceback')").count() == 0
     assert complaints == []
+
+
+@pytest.mark.browser
+@NEEDS_CHROMIUM
+def test_an_executed_notebook_opens_with_its_outputs_though_nobody_trusts_it_yet(lab):
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.goto(lab.format("executed.ipynb"), timeout=120_000)
+        picture = tab.locator("figure.artefact img")
+        picture.wait_for(timeout=120_000)
+        assert picture.evaluate("image => image.naturalWidth") > 100
+        assert picture.get_attribute("alt") == "Two lines."
+        assert "10.5 ± 0.1" in tab.locator("figure.artefact table").first.inner_text()
+        word = tab.locator(".heatmap .text span").first
+        assert word.inner_text() == "good" and word.get_attribute("title") == "good: 1"
+        assert word.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(0, 114, 178)"

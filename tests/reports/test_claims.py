@@ -4,9 +4,19 @@ import re
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 from erlib.metrics.verdicts import VERDICTS, decide_pair
-from erlib.reports.claims import RULES, claim, claims, decidable, decide, record, summarise
+from erlib.reports.claims import (
+    RULES,
+    claim,
+    claims,
+    claims_table,
+    decidable,
+    decide,
+    record,
+    summarise,
+)
 from erlib.reports.ledger import read_rows
 
 COLUMNS = (
@@ -147,6 +157,25 @@ def test_the_summary_says_what_the_verdicts_say(tmp_path):
     core = summarise("er_lens", "cpu", tmp_path, core=["ER-C4"])
     assert core.startswith(f"{text} ER-C4 ")
     assert "ER-C1 and ER-C4 hold; ER-C18 and ER-C20 are inconclusive." in text
+
+
+def test_one_verdict_on_all_claims_is_said_without_a_list(tmp_path):
+    for id, part in (("ER-C1", "pooled"), ("ER-C4", "Movies")):
+        decision = decide("er_lens", id, {part: {"differences": [1.0]}})
+        record("er_lens", id, decision, profile="quick", root=tmp_path)
+    said = summarise("er_lens", "quick", tmp_path)
+    assert ": all are inconclusive. All of them rest on fewer than three seeds" in said
+
+
+def test_the_table_counts_the_verdicts_and_leads_to_what_each_was_read_from(tmp_path, monkeypatch):
+    decision = decide("er_lens", "ER-C1", {"pooled": same(1.0)})
+    record("er_lens", "ER-C1", decision, profile="cpu", root=tmp_path)
+    shown = []
+    monkeypatch.setattr("erlib.reports.claims.show", lambda html, plain: shown.append(html))
+    claims_table("er_lens", "cpu", tmp_path)
+    table = BeautifulSoup(shown[0], "html.parser")
+    assert table.figcaption.get_text() == "Claims. 1 of 24 evaluated: 1 holds."
+    assert table.find("a", string="Table 2")["href"] == "#er_lens-table-2"
 
 
 def test_unknown_claims_are_named():

@@ -88,6 +88,23 @@ def test_metrics_stand_in_the_paper_s_order_and_a_row_of_ours_is_named_by_its_ro
     assert found.notes() == ["Not in the paper: Ours."]
 
 
+def test_a_metric_that_the_paper_does_not_have_is_named_and_not_its_rows():
+    ours = pd.DataFrame(
+        [
+            (row, "SST-Dev", m, 0.5)
+            for row in ("ATT/Joint", "ATT/Lexpl")
+            for m in ("F1", "auc_x100")
+        ],
+        columns=["row", "column", "metric", "value"],
+    )
+    assert beside(ours, "er_lens", "table5").notes() == ["Not in the paper: F1."]
+
+
+def test_a_row_of_a_table_with_one_column_is_named_and_not_the_column():
+    ours = pd.DataFrame({"row": ["Ours", "REGEX"], "column": "Full-text", "value": 60.0})
+    assert beside(ours, "regex", "table7").notes() == ["Not in the paper: Ours."]
+
+
 def test_rows_that_only_we_have_come_last():
     ours = pd.DataFrame({"row": ["Ours"], "column": ["Movies"], "value": [1.0]})
     found = beside(ours, "er_lens", "table2")
