@@ -107,9 +107,9 @@ enter_repository "${BASH_SOURCE[0]}"
 set_up requirements.txt
 
 if [[ $lab == yes ]]; then
-    say "opening JupyterLab on notebooks/"
+    say "opening JupyterLab on notebooks/; executed ones are in reports/"
     root=()
     if ((EUID == 0)); then root=(--allow-root); fi
-    exec "$python" -m jupyterlab --notebook-dir=notebooks ${root[@]+"${root[@]}"}
+    exec "$python" -m jupyterlab --LabApp.default_url=/lab/tree/notebooks ${root[@]+"${root[@]}"}
 fi
 exec "$python" -m erlib run "$@"
