@@ -277,7 +277,7 @@ def notes(study: Study) -> dict[str, str]:
     """What the reader of a verdict has to know, by claim."""
     scratch = [b for b in BASES[1:] if study.settings.grid["bases"][b]["name"].endswith("-shaped")]
     said = {
-        "IV-C7": "Where the lengths of texts differ, ρ is below 0 even for random explanations.",
+        "IV-C7": "Where lengths of texts differ, ρ can be below 0 even for random explanations.",
         "IV-C10": "SIM trains only the attention module: accuracy cannot change.",
     }
     plausible = study.settings.roles["plausibility"]
