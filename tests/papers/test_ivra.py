@@ -215,7 +215,8 @@ def test_core_claims_rest_on_three_seeds_and_full_runs_and_lime_on_64_texts(sett
               if c.task.paper == "IMDb" and "+" not in c.row]  # fmt: skip
     for criterion in ("COMP", "SUFF", "CONS"):
         runs = [c.spec.run for c in single if c.row == criterion]
-        assert [run.seed for run in runs] == [0, 1, 2] and all(run.start is None for run in runs)
+        starts = [s.baseline(settings, "ELECTRA", s.core_task(settings), n) for n in (0, 1, 2)]
+        assert [run.seed for run in runs] == [0, 1, 2] and [run.start for run in runs] == starts
     assert settings.grid["explained_rows"] >= 64
     lime = [c.spec for c in cells if c.row == "LIME"]
     assert all((e.rows or 0) >= 64 for e in lime)

@@ -72,8 +72,9 @@ def _lengths(settings: Settings) -> list[str]:
             f"{len(settings.seeds)} of the paper's 5 seeds",
             f"Baselines trained for {steps} steps or fewer, all else for {brief} from there",
         ]
+    further = " more from the Baseline's weights" if grid.get("from_baseline") else ""
     return [
-        f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps for the rows of "
+        f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps{further} for the rows of "
         f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
         f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline",
     ]

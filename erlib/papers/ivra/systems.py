@@ -175,12 +175,13 @@ def trained(
 
     Cross-entropy is always a part (Table 5), except for SIM alone: it trains ω, λ and η of a
     fine-tuned model, whose answers stay what they are. Sets with SIM and short runs begin from the
-    Baseline.
+    Baseline, and where the profile says so all others do.
     """
     sizes = recipe(settings, task, stage)
     short = stage != "full" and stage in settings.grid
     simulated = "SIM" in system.criteria
     alone = system.criteria == ("SIM",)
+    follows = short or simulated or settings.grid.get("from_baseline", False)
     sizes = {**sizes, **_tuned(settings, base, system)}
     lr = sizes["lr"] if system.lr is None else system.lr
     return RunSpec(
@@ -193,7 +194,7 @@ def trained(
         optimiser=_optimiser(sizes, lr, "train_student_ce" if alone else "dev_loss"),
         seed=seed,
         update=_update(settings, system, sizes, lr),
-        start=baseline(settings, base, task, seed) if short or simulated else None,
+        start=baseline(settings, base, task, seed) if follows else None,
     )
 
 
