@@ -484,7 +484,7 @@ def test_what_the_profile_leaves_out_is_said(settings):
     assert f" and, but for Baselines, {steps(short)} steps on from the Baseline's weights;" in said
     quick = prose.reduced(of("quick"))
     assert "steps on from the Baseline's weights for all systems but the Baseline; " in quick
-    assert "its first 3 layers in place of RoBERTa-large" in quick
+    assert "its first 2 layers in place of RoBERTa-large" in quick
 
 
 def test_in_quick_regex_has_two_seeds_that_go_on_from_their_baselines():
