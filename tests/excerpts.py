@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 STRETCH = 8  # as many words of a text in a row are a quotation, or all of a shorter text
-SHORTEST = 4
+SHORTEST = 4  # and so many different words: a column of "no" quotes nobody
 Stretch = tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ def _runs(own: Sequence[str], said: set[Stretch]) -> list[list[str]]:
     found: list[list[str]] = []
     last = -1  # where the last quoted stretch begins
     for i, stretch in enumerate(_grams(own, length)):
-        if stretch in said:
+        if stretch in said and len(set(stretch)) >= SHORTEST:
             if found and last == i - 1:
                 found[-1].append(stretch[-1])
             else:

@@ -36,3 +36,9 @@ def test_words_that_texts_have_in_common_count_for_the_text_that_is_quoted():
 def test_a_text_of_two_corpora_counts_once():
     twice = {**TEXTS, "again": "not a GOOD film"}
     assert quoted(["not a good film"], twice) == {"short": 4}
+
+
+def test_one_word_again_and_again_is_no_quotation():
+    shouted = {**TEXTS, "shouted": "No no no no no no no no no, not a good start"}
+    assert quoted(["no " * 20], shouted) == {}
+    assert quoted(["no " * 5 + "not a good start"], shouted) == {"shouted": 9}
