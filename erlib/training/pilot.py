@@ -62,7 +62,7 @@ class Reply(nn.Module):
         return output.logits, explain(self.student, output, inputs["attention_mask"]).r
 
 
-@strategy("pilot", version=1)
+@strategy("pilot", version=2)
 class PilotUpdate(PlainUpdate):
     """SIM: a plain update of the objective, and with it the steps above.
 

@@ -69,13 +69,13 @@ def make_update(spec: RunSpec, classifier: Classifier, total_steps: int) -> Upda
 
 def linear_schedule(step: int, total: int, warmup: float) -> float:
     """The factor on the learning rate at `step` of `total`: linear up, then linear down to 0."""
-    rising = max(1, round(warmup * total))
+    rising = round(warmup * total)
     if step < rising:
         return step / rising
     return max(0.0, (total - step) / max(1, total - rising))
 
 
-@strategy("plain", version=1)
+@strategy("plain", version=2)
 class PlainUpdate:
     """AdamW on the weighted sum of all losses, with one learning rate per parameter group.
 
@@ -158,7 +158,7 @@ class PlainUpdate:
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-@strategy("sgd", version=1)
+@strategy("sgd", version=2)
 class PlainDescent(PlainUpdate):
     """The same by plain gradient descent, without momentum or state: IvRA's students (§H)."""
 
@@ -173,7 +173,7 @@ class PlainDescent(PlainUpdate):
         return {}
 
 
-@strategy("constrained", version=1)
+@strategy("constrained", version=2)
 class ConstrainedUpdate(PlainUpdate):
     """min over θ, max over α ≥ 0 of L + α (L_term − bound), with one Lagrange multiplier.
 

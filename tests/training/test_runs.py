@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from safetensors.torch import load_file
+from transformers import get_linear_schedule_with_warmup
 
 from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict, term
 from erlib.models import load_classifier
@@ -169,6 +171,19 @@ def test_a_trained_run_is_loaded_by_how_its_hash_begins(spec, tmp_path, monkeypa
 def test_the_learning_rate_rises_then_falls_to_zero():
     factors = [linear_schedule(step, 100, 0.1) for step in (0, 5, 10, 55, 100)]
     assert factors == pytest.approx([0, 0.5, 1, 0.5, 0])
+
+
+@pytest.mark.parametrize(("total", "warmup"), [(4, 0.1), (12, 0.0), (40, 0.25)])
+def test_the_learning_rate_is_that_of_transformers_and_no_step_without_warmup_is_lost(
+    total: int, warmup: float
+):
+    theirs = torch.optim.SGD([torch.zeros(1)], lr=1.0)
+    schedule = get_linear_schedule_with_warmup(theirs, round(warmup * total), total)
+    for step in range(total):
+        assert linear_schedule(step, total, warmup) == pytest.approx(schedule.get_last_lr()[0])
+        theirs.step()
+        schedule.step()
+    assert (linear_schedule(0, total, warmup) == 1) == (round(warmup * total) == 0)
 
 
 def test_every_epoch_has_its_own_order_and_dropout():
