@@ -71,7 +71,7 @@ class Planted(study.Study):
     def plausibility(self, system, place, test, technique):
         noise = np.random.default_rng(place).normal(scale=0.001, size=len(IDS))
         value = 0.5 + self.gain(system, technique) + noise
-        layers = [np.full(6, v) for v in value]
+        layers = [np.r_[np.full(5, v / 2), v] for v in value]
         return pd.DataFrame(
             {"auc": value, "average_precision": value, "recall_at_k": value, "layer_auc": layers}
         )
@@ -172,6 +172,21 @@ def test_a_replacement_takes_the_place_of_the_lost_seed(planted):
     assert planted.spec("ER-C+IxG", 1).seed == 11
     found = claims.measure_claims(planted)["ER-C18"]["usable seeds"]
     assert found == {"successes": 3, "trials": 4}
+
+
+def test_a_lost_seed_is_told_beside_the_claims_that_would_rest_on_it(planted):
+    told = {c for c in claims.CONSTRAINED_BY if claims.lost_seeds(planted, c) == 1}
+    assert {"ER-C11", "ER-C13", "ER-C16", "ER-C18"} <= told
+    assert not {"ER-C12", "ER-C14"} & told and claims.lost_seeds(planted, "ER-C4") == 0
+
+
+def test_claims_on_lower_layers_leave_the_top_one_out(planted):
+    found = claims.measure_claims(planted)
+    halved = found["ER-C16"]["ER-C+AttR"]["differences"]
+    assert halved == pytest.approx([100 * 0.2 / 2] * 3)  # at the top layer 20 points
+    assert found["ER-C7"]["top layer"]["differences"] == pytest.approx([30.0] * 3)
+    lower = {name for name in found["ER-C7"] if name.startswith("lower layer ")}
+    assert lower == {f"lower layer {i}" for i in range(5)}
 
 
 def test_long_documents_are_decomposed_for_the_systems_the_profile_names(settings):

@@ -2,7 +2,7 @@
 
 from erlib.papers.er_lens import prose
 from erlib.papers.er_lens.audit import audit_table
-from erlib.papers.er_lens.claims import CORE_CLAIMS, measure_claims
+from erlib.papers.er_lens.claims import CORE_CLAIMS, lost_seeds, measure_claims
 from erlib.papers.er_lens.examples import examples
 from erlib.papers.er_lens.figures import (
     figure_2,
@@ -55,6 +55,7 @@ __all__ = [
     "figure_8",
     "figure_9",
     "grid",
+    "lost_seeds",
     "measure_claims",
     "prose",
     "table_1",

@@ -6,7 +6,7 @@ What a claim says, what the paper measured and by which rule it is decided are d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +39,18 @@ from erlib.papers.er_lens.systems import (
 from erlib.reports.claims import decide
 
 CORE_CLAIMS = ("ER-C4", "ER-C5", "ER-C6", "ER-C12", "ER-C17")  # the paper's central findings
+# The guides of the constrained runs that a claim rests on; no other run can be lost.
+CONSTRAINED_BY = {
+    "ER-C11": GUIDES,
+    "ER-C12": ("ATTR",),
+    "ER-C13": ("IXG",),
+    "ER-C14": ("ATT",),
+    "ER-C15": GLOBAL,
+    "ER-C16": GUIDES,
+    "ER-C17": GLOBAL,
+    "ER-C18": ("IXG",),
+    **dict.fromkeys(("ER-C19", "ER-C20", "ER-C22", "ER-C23", "ER-C24"), GUIDES),
+}
 Parts = Mapping[str, Measured | None]
 
 
@@ -49,6 +61,7 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
     named = {str(t.paper): t for t in away if t.paper}
     spread = {name: named[name] for name in ("Movies", "Yelp") if name in named}
     in_test = next(t for t in study.sets if t.paper == "SST-Test")
+    top = _top_layer(study)
     measured: dict[str, Parts] = {
         "ER-C1": {
             "pooled": f1_differences(study, "ER+Att", away),
@@ -65,8 +78,8 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
         },
         **plausibility_claims(study, "auc"),
         "ER-C7": {
-            "top layer": _layer(study, "ER+Att", -1),
-            **_lower_layers(study, "ER+Att", "lower layer"),
+            "top layer": _layers(study, "ER+Att", [top]),
+            **{f"lower layer {i}": _layers(study, "ER+Att", [i]) for i in range(top)},
         },
         "ER-C8": {
             f"{technique} {test.name}": _tau_differences(study, test, technique)
@@ -100,9 +113,8 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
             for name, test in (("Movies", long), (YELP_50, short))
         },
         "ER-C16": {
-            name: part
+            system: _layers(study, system, range(top))
             for system in ("ER-C+AttR", "ER-C+IxG", "ER-C+Att", "ER+Att")
-            for name, part in _lower_layers(study, system, f"{system} lower layer").items()
         },
         "ER-C17": {
             f"{system} {name}": f1_differences(study, system, [test])
@@ -132,6 +144,13 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
         for claim, parts in measured.items()
     }
     return {claim: parts for claim, parts in sorted(kept.items(), key=_number) if parts}
+
+
+def lost_seeds(study: Study, claim: str) -> int:
+    """How many runs that the claim would rest on ended without a model."""
+    systems = {system_named("constrained", guide) for guide in CONSTRAINED_BY.get(claim, ())}
+    lost = study.results["constrained"].query("status == 'lost'")
+    return sum(system_of(spec) in systems for spec in lost["spec"])
 
 
 def _number(item: tuple[str, Any]) -> int:
@@ -166,22 +185,13 @@ def _f1_values(study: Study, test: Any) -> Measured | None:
     return {"baseline": baseline, "treated": treated}
 
 
-def _layers(study: Study, system: str) -> int:
-    home, place = study.annotated[0], study.places(system)[0]
-    return len(study.plausibility(system, place, home, "ATT")["layer_auc"].iloc[0])
+def _top_layer(study: Study) -> int:
+    home, place = study.annotated[0], study.places("Baseline")[0]
+    return len(study.plausibility("Baseline", place, home, "ATT")["layer_auc"].iloc[0]) - 1
 
 
-def _layer(study: Study, system: str, layer: int) -> Measured | None:
-    if not study.places(system):
-        return None
-    number = layer % _layers(study, system)
-    return layer_differences(study, system, study.annotated[0], "ATT", number)
-
-
-def _lower_layers(study: Study, system: str, name: str) -> dict[str, Measured | None]:
-    if not study.places(system):
-        return {}
-    return {f"{name} {i}": _layer(study, system, i) for i in range(_layers(study, system) - 1)}
+def _layers(study: Study, system: str, layers: Sequence[int]) -> Measured | None:
+    return layer_differences(study, system, study.annotated[0], "ATT", layers)
 
 
 def _tau_differences(study: Study, test: Any, technique: str) -> Measured | None:

@@ -7,6 +7,7 @@ seed (`differences`), the texts behind it (`per_text`), and how one follows from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,9 +82,9 @@ def auc_differences(
 
 
 def layer_differences(
-    study: Study, system: str, test: TestSet, technique: str, layer: int
+    study: Study, system: str, test: TestSet, technique: str, layers: Sequence[int]
 ) -> Measured | None:
-    """As `auc_differences`, over the Baseline, for one layer's attribution."""
+    """As `auc_differences`, over the Baseline: the mean over these layers' attributions."""
     places = [
         p
         for p in common_places(study, "Baseline", system)
@@ -95,7 +96,7 @@ def layer_differences(
             np.stack(study.plausibility(s, place, test, technique)["layer_auc"].to_numpy())
             for s in ("Baseline", system)
         )
-        rows.append(100 * (b - a)[:, layer])
+        rows.append(100 * (b - a)[:, list(layers)].mean(axis=1))
     return _of_rows(rows)
 
 
