@@ -88,8 +88,8 @@ class Teaching:
 class ModelSpec:
     """What `load_classifier` is asked for. `layers` keeps only the first layers of the encoder.
 
-    `quirks` are oversights of a paper's code, reproduced to measure what they change. `frozen`: the
-    pretrained base stays as it is, only the head and the explainer train.
+    `quirks` are oversights of a paper's code, reproduced to measure what they change. `frozen`:
+    how many of the lowest layers, and with them the embeddings, stay as they were pretrained.
     """
 
     name: str = "minilm"
@@ -99,7 +99,7 @@ class ModelSpec:
     layers: int | None = None
     quirks: tuple[str, ...] = ()
     explainer: str | None = later(None)
-    frozen: bool = later(False)
+    frozen: int = later(0)
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class Classifier:
         self.max_length = max_length
         self.note = note
         self.quirks = tuple(quirks)
+        self.frozen = 0
         self.model = model
         self.tokenizer = tokenizer
 
@@ -119,11 +120,21 @@ class Classifier:
         explainer = self.explainer
         return [] if explainer is None else [p for p in explainer.parameters() if p.requires_grad]
 
-    def freeze_base(self) -> None:
-        """Let only the head and the explainer train; BERT's pooler is part of the head."""
-        body_of(self.model).requires_grad_(False)
+    def freeze(self, layers: int) -> None:
+        """Leave embeddings and the lowest `layers` as they are: head, explainer and the layers
+        above train, BERT's pooler with the head. 0 freezes nothing."""
+        self.frozen = layers
+        if not layers:
+            return
+        body, family = body_of(self.model), family_of(self.family)
+        stack = body.get_submodule(family.layers)
+        if layers > len(stack):
+            raise ValueError(f"{self.name} has {len(stack)} layers: cannot freeze {layers}")
+        body.requires_grad_(False)
+        for layer in stack[layers:]:
+            layer.requires_grad_(True)
         if self.task == "classify":
-            self.model.get_submodule(family_of(self.family).dense).requires_grad_(True)
+            self.model.get_submodule(family.dense).requires_grad_(True)
 
     def encode(
         self, inputs: Any, labels: Sequence[int] | None = None, max_length: int | None = None

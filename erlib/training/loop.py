@@ -67,8 +67,7 @@ def train(
     ).to(device)
     if start is not None:
         begin_from(classifier, start)
-    if spec.model.frozen:
-        classifier.freeze_base()
+    classifier.freeze(spec.model.frozen)
     texts, held_out = (
         classifier.encode(rows[split], max_length=spec.data.max_length) for split in rows
     )

@@ -96,6 +96,7 @@ class PilotUpdate(PlainUpdate):
         super().__init__(classifier, spec, total_steps, explainer_lr=explainer_lr, decay=decay)
         self.student_lr, self.beta, self.outer = student_lr, beta, outer
         self.student = pretrained_twin(classifier, seed + SEEDS_APART).train()
+        self.student.freeze(classifier.frozen)
 
     def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
         """One step of teacher and student on the batch."""
@@ -121,7 +122,7 @@ class PilotUpdate(PlainUpdate):
         asked = lesson
         if self.outer == "smat" and len(lesson.answer) > 1:
             asked = lesson.rows(slice(1, None, 2))
-        weights = dict(self.student.model.named_parameters())
+        weights = self._weights()
         slopes = self._slopes(weights, lesson, create_graph=True)
         moved = {n: weights[n] - self.student_lr * slope for n, slope in slopes.items()}  # eq. 14
         ce, kl = self.simulation(weights | moved, asked)
@@ -138,11 +139,15 @@ class PilotUpdate(PlainUpdate):
 
     def teach(self, lesson: Lesson) -> None:
         """Step 3."""
-        weights = dict(self.student.model.named_parameters())
+        weights = self._weights()
         slopes = self._slopes(weights, lesson)
         with torch.no_grad():
             for name, slope in slopes.items():
                 weights[name] -= self.student_lr * slope
+
+    def _weights(self) -> dict[str, Tensor]:
+        """θ by name: what of the student is trained."""
+        return {n: p for n, p in self.student.model.named_parameters() if p.requires_grad}
 
     def _slopes(
         self, weights: Mapping[str, Tensor], lesson: Lesson, *, create_graph: bool = False

@@ -9,6 +9,7 @@ import torch
 from erlib.config import OptimiserSpec, term
 from erlib.losses import Step, Weighted
 from erlib.models import load_classifier
+from erlib.models.families import family_of
 from erlib.models.layers import attention_scores, queries_keys
 from erlib.models.learned_attention import EXPLAINERS, calibrate, entropy, explain
 from erlib.training.updates import PlainUpdate
@@ -224,7 +225,7 @@ def test_an_ablated_module_selects_at_one_level_and_freezes_the_others(level, mo
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_a_frozen_base_leaves_training_to_head_and_explainer(family):
     model = ready(family, uneven=False)
-    model.freeze_base()
+    model.freeze(len(model.layers))
     was = {name: tensor.clone() for name, tensor in model.model.state_dict().items()}
     trained(model, explainer_lr=0.05)
     changed = {n for n, t in model.model.state_dict().items() if not torch.equal(t, was[n])}
@@ -234,9 +235,30 @@ def test_a_frozen_base_leaves_training_to_head_and_explainer(family):
         assert any(name.startswith(part) for name in changed), part
 
 
+@pytest.mark.parametrize("family", ["bert", "gpt2", "llama"])
+def test_layers_above_the_frozen_ones_train(family):
+    model = ready(family, uneven=False)
+    model.freeze(1)
+    was = [[p.clone() for p in layer.parameters()] for layer in stack_of(model)]
+    embedded = model.model.get_input_embeddings().weight.clone()
+    trained(model)
+    same = [
+        all(torch.equal(p, q) for p, q in zip(layer.parameters(), before, strict=True))
+        for layer, before in zip(stack_of(model), was, strict=True)
+    ]
+    assert same == [True] + [False] * (len(was) - 1) and len(was) > 1
+    assert torch.equal(model.model.get_input_embeddings().weight, embedded)
+    with pytest.raises(ValueError, match=f"has {len(was)} layers: cannot freeze 99"):
+        model.freeze(99)
+
+
+def stack_of(model):
+    return model.model.base_model.get_submodule(family_of(model.family).layers)
+
+
 def test_a_frozen_span_model_trains_too():
     model = tiny.classifier("bert", task="span", explainer="ivra-softmax")
-    model.freeze_base()
+    model.freeze(len(model.layers))
     assert model.encoder_parameters() == [] and len(model.head_parameters()) == 2
 
 

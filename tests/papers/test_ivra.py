@@ -151,7 +151,7 @@ def test_the_paper_profile_has_the_paper_s_recipe():
         run = s.trained(paper, "Llama-2", imdb, s.System((criterion,)), 0)
         assert (run.optimiser.lr, dict(run.update.options)["decay"]) == (lr, decay)
         assert (run.optimiser.epochs, run.optimiser.batch_size) == (20, 64)
-        assert run.model.name.endswith("Llama-2-7b-hf") and run.model.frozen
+        assert run.model.name.endswith("Llama-2-7b-hf") and run.model.frozen == 30
         assert run.model.explainer == "ivra-sparsemax"
     taught = s.student(paper, "ELECTRA", imdb, run, s.SPARSEMAX)
     assert taught.update.name == "sgd" and taught.optimiser.lr == 5e-3
@@ -159,7 +159,7 @@ def test_the_paper_profile_has_the_paper_s_recipe():
     printed = set(paper_table("ivra", "table7")["row"])
     assert {measurements.setting_name(*x) for x in paper.grid["settings"]} == printed
     assert prose.reduced(paper) == ""
-    assert tables.model_name(paper, "Llama-2") == "Llama-2-7b-hf (frozen base)"
+    assert tables.model_name(paper, "Llama-2") == "Llama-2-7b-hf (lowest 30 layers frozen)"
 
 
 def test_fifteen_sets_of_criteria_and_eight_methods_by_four_criteria(settings):

@@ -37,10 +37,11 @@ QUESTIONS = [
 ]
 
 
-def ready(family="bert", explainer="ivra-softmax", rows=ROWS, **options):
+def ready(family="bert", explainer="ivra-softmax", rows=ROWS, frozen=0, **options):
     """A teacher and its pilot without dropout, in float64; the student has begun to differ."""
     task = "span" if rows is QUESTIONS else "classify"
     teacher = tiny.classifier(family, explainer=explainer, task=task, seed=1)
+    teacher.freeze(frozen)
     calibrate(teacher, tiny.inputs(teacher))
     pilot = PilotUpdate(teacher, SPEC, 10, seed=0, **options)
     pilot.student.eval()
@@ -82,6 +83,20 @@ def test_the_gradient_is_the_difference_quotient_through_the_student_s_step(
             found = slope.flatten()[place].item()
             assert found == pytest.approx(quotient, rel=1e-4, abs=1e-9)
             assert abs(quotient) > 1e-8
+
+
+def test_a_student_has_its_teacher_s_frozen_layers_and_learns_explanations_above_them():
+    _, pilot, step = ready("llama", frozen=1, beta=1.0)
+    was = {name: weight.clone() for name, weight in pilot.student.model.named_parameters()}
+    answers_alone = copy.deepcopy(pilot)
+    answers_alone.beta = 0.0
+    for student in (pilot, answers_alone):
+        student.teach(Teacher(step).lesson())
+    taught, untaught = (dict(p.student.model.named_parameters()) for p in (pilot, answers_alone))
+    still = {name for name, weight in taught.items() if weight.equal(was[name])}
+    assert {n for n in was if "layers.0." in n or "embed" in n} <= still
+    top = "model.layers.1.self_attn.q_proj.weight"
+    assert top not in still and not taught[top].equal(untaught[top])
 
 
 def test_the_student_s_cross_entropy_reaches_the_teacher_only_by_second_derivatives():

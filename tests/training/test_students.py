@@ -155,7 +155,7 @@ def test_a_student_is_named_by_its_teacher_and_an_old_run_keeps_its_name(teacher
     assert eval_hash(EvalSpec(teacher, student.data, "test", "predictions")) != eval_hash(
         EvalSpec(teacher, teacher.data, "test", "predictions")
     )
-    for spec in (student, *others, replace(teacher, model=replace(teacher.model, frozen=True))):
+    for spec in (student, *others, replace(teacher, model=replace(teacher.model, frozen=2))):
         assert run_spec_from_dict(json.loads(canonical(spec))) == spec
     assert not {"taught", "explainer", "frozen"} & set(json.loads(canonical(teacher))["model"])
     assert "taught" not in canonical(teacher)  # new options are left out of the old form

@@ -152,7 +152,7 @@ def model_spec(settings: Settings, base: str, task: Task, explainer: str | None)
         task="span" if task.spans else "classify",
         layers=options.get("layers", settings.grid["tasks"][task.kind].get("layers")),
         explainer=explainer,
-        frozen=options.get("frozen", False),
+        frozen=options.get("frozen", 0),
     )
 
 

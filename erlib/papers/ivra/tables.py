@@ -44,7 +44,7 @@ def model_name(settings: Settings, base: str) -> str:
     options = settings.grid["bases"][base]
     name, layers = options["name"], options.get("layers")
     changed = [f"{layers} layer{'s' if layers > 1 else ''}"] if layers else []
-    changed += ["frozen base"] if options.get("frozen") else []
+    changed += [f"lowest {n} layers frozen"] if (n := options.get("frozen")) else []
     return OURS.get(name, name.split("/")[-1]) + (f" ({', '.join(changed)})" if changed else "")
 
 
