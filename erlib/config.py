@@ -156,6 +156,7 @@ class OptimiserSpec:
     """AdamW; `head_lr` is the head's own learning rate.
 
     `schedule`: linear warm-up over the share `warmup` of all steps and linear decay, or constant.
+    `mixed`: a batch has texts of any length, not of a similar one, at the price of padding.
     """
 
     lr: float = 5e-5
@@ -168,6 +169,7 @@ class OptimiserSpec:
     clip: float | None = None
     checkpoint: CheckpointRule = CheckpointRule()
     schedule: str = "linear"
+    mixed: bool = later(False)
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:

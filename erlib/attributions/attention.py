@@ -77,11 +77,14 @@ def rollout(request: Request) -> Scores:
 
 
 def rolled_out(attentions: Sequence[Tensor]) -> list[Tensor]:
-    """R^1 = Â^1, R^ℓ = Â^ℓ R^{ℓ−1}, for Ā^ℓ [..., query, key] whose rows sum to one."""
+    """R^1 = Â^1, R^ℓ = Â^ℓ R^{ℓ−1}, with Â = (Ā + I) / its row sums, for Ā^ℓ [..., query, key].
+
+    The sums are 2 but for dropout, after which rows of Ā no longer sum to one.
+    """
     maps: list[Tensor] = []
     for a in attentions:
-        # Â = (Ā + I) / its row sums, which are 2
-        residual = (a + torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)) / 2
+        residual = a + torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
+        residual = residual / residual.sum(dim=-1, keepdim=True)
         maps.append(residual @ maps[-1] if maps else residual)
     return maps
 

@@ -343,21 +343,23 @@ def _labels(encoded: Sequence[Encoded]) -> Tensor | None:
 
 
 def batch_indices(
-    lengths: Sequence[int], batch_size: int, *, seed: int | None = None
+    lengths: Sequence[int], batch_size: int, *, seed: int | None = None, mixed: bool = False
 ) -> list[list[int]]:
-    """Every index once, in batches of texts of similar length.
+    """Every index once, in batches of texts of similar length, or of any length if `mixed`.
 
     Without a seed: sorted by length, for evaluation. With one: shuffled for training, sorted by
-    length only within pools of `POOL_BATCHES` batches, and the batches shuffled again.
+    length only within pools of `POOL_BATCHES` batches, and the batches shuffled again. Mixed ones
+    are cut from the given order, or from the shuffled one.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, not {batch_size}")
     order = list(range(len(lengths)))
     if seed is None:
-        order.sort(key=lambda i: lengths[i])
-        return _cut(order, batch_size)
+        return _cut(order if mixed else sorted(order, key=lambda i: lengths[i]), batch_size)
     rng = random.Random(seed)
     rng.shuffle(order)
+    if mixed:
+        return _cut(order, batch_size)
     batches = []
     for pool in _cut(order, batch_size * POOL_BATCHES):
         batches += _cut(sorted(pool, key=lambda i: lengths[i]), batch_size)

@@ -68,7 +68,7 @@ GUIDES = {
 }
 
 
-@objective("explanation", version=1)
+@objective("explanation", version=2)
 class ExplanationLoss:
     """L_expl = Σ_bt |â_bt − g_bt| m_bt k_b / Σ_bt m_bt k_b, a mean over tokens of the batch.
 

@@ -72,6 +72,7 @@ def train(
         classifier.encode(rows[split], max_length=spec.data.max_length) for split in rows
     )
     lengths, size = [len(t.input_ids) for t in texts], spec.optimiser.batch_size
+    mixed = spec.optimiser.mixed
     calibrate(classifier, classifier.batch(texts[:size]).inputs)
     steps_per_epoch = math.ceil(len(texts) / size)
     objective, rule = Weighted(spec.objective), spec.optimiser.checkpoint
@@ -86,7 +87,7 @@ def train(
         torch.manual_seed(epoch_seed(spec.seed, epoch))  # dropout
         classifier.train()
         losses: list[dict[str, float]] = []
-        order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch))
+        order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch), mixed=mixed)
         for index, chosen in enumerate(order):
             step = Step(classifier, classifier.batch([texts[i] for i in chosen]))
             terms = update.apply(objective, step, epoch * steps_per_epoch + index)
@@ -98,7 +99,7 @@ def train(
                 )
             on_step(losses[-1]["loss"], 1)
         classifier.eval()
-        scores = dev_scores(classifier, held_out, objective, size)
+        scores = dev_scores(classifier, held_out, objective, size, mixed)
         row = {"epoch": epoch + 1, **train_summary(losses), **scores}
         evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1), resolve)
         keep_if_best(progress, row, rule, classifier, folder)
@@ -127,7 +128,11 @@ def train_summary(losses: list[dict[str, float]]) -> dict[str, float]:
 
 
 def dev_scores(
-    classifier: Classifier, texts: list[Encoded], objective: Weighted, batch_size: int
+    classifier: Classifier,
+    texts: list[Encoded],
+    objective: Weighted,
+    batch_size: int,
+    mixed: bool,
 ) -> dict[str, float]:
     """Mean of batch means for each term, and the task's own scores, on held-out texts.
 
@@ -135,7 +140,7 @@ def dev_scores(
     """
     losses: list[dict[str, float]] = []
     answers: list[dict[str, object]] = []
-    for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
+    for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size, mixed=mixed):
         some = [texts[i] for i in chosen]
         step = Step(classifier, classifier.batch(some))
         terms = objective.loss(step)

@@ -56,6 +56,14 @@ def test_rollout_of_the_identity_is_the_identity():
     assert torch.equal(rolled_out([torch.eye(4)] * 3)[-1], torch.eye(4))
 
 
+def test_rollout_stays_a_distribution_when_dropout_has_taken_from_the_rows():
+    dropped = torch.tensor([[0.0, 0.6], [0.5, 0.5]])
+    expected = torch.tensor([[1 / 1.6, 0.6 / 1.6], [0.25, 0.75]])
+    torch.testing.assert_close(rolled_out([dropped])[-1], expected)
+    deep = rolled_out([dropped, 1.3 * dropped, dropped.T])[-1]
+    torch.testing.assert_close(deep.sum(dim=-1), torch.ones(2))
+
+
 def test_rollout_multiplies_later_layers_from_the_left():
     first, second = (torch.rand(4, 4, generator=torch.Generator().manual_seed(i)) for i in (0, 1))
     first, second = (a / a.sum(-1, keepdim=True) for a in (first, second))

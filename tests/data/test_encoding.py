@@ -304,6 +304,14 @@ def test_training_batches_hold_every_index_once_and_follow_the_seed():
     assert sorted(map(len, first)) == [3, *[8] * 25]
 
 
+def test_mixed_batches_are_cut_from_the_order_whatever_the_lengths():
+    assert batch_indices(LENGTHS, 8, mixed=True)[0] == list(range(8))
+    first = batch_indices(LENGTHS, 8, seed=1, mixed=True)
+    assert sorted(i for batch in first for i in batch) == list(range(203))
+    assert first == batch_indices([1] * 203, 8, seed=1, mixed=True)  # lengths have no part in it
+    assert first != batch_indices(LENGTHS, 8, seed=2, mixed=True)
+
+
 def test_training_batches_waste_little_padding():
     def padded(batches):
         return sum(max(LENGTHS[i] for i in b) * len(b) for b in batches)

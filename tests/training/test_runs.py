@@ -123,6 +123,13 @@ def test_a_run_that_never_meets_its_bound_is_lost_and_replaced_at_most_twice(spe
     assert not (folder(tmp_path / "store", hopeless) / "model.safetensors").exists()
 
 
+def test_replacements_of_runs_that_begin_from_others_take_no_seed_twice(spec, tmp_path):
+    hopeless = with_rule(spec, metric="dev_task", bound=("dev_explanation", 0.0))
+    started = [replace(hopeless, seed=s, start=spec.with_seed(s)) for s in (3, 4)]
+    table = run(started, store=tmp_path / "store")
+    assert table["seed"].tolist() == [3, 5, 7, 4, 6, 8]
+
+
 def test_the_best_epoch_is_kept_and_patience_ends_the_run(spec, tmp_path):
     # an accuracy cannot rise by two, so the first epoch stays the best and one more is waited for
     stubborn = with_rule(spec, metric="dev_accuracy", mode="max", min_delta=2.0, patience=1)

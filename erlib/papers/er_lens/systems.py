@@ -189,6 +189,8 @@ def _base(settings: Settings, system: str, seed: int) -> RunSpec:
             settings.grid.get("dev_rows"),
         ),
         model=ModelSpec(settings.grid["model"], head="er", layers=settings.grid.get("layers")),
-        optimiser=OptimiserSpec(**options),
+        # L_expl depends on length: the smallest loss of batches of one length, of which bounds are
+        # made, would be that of the longest texts.
+        optimiser=OptimiserSpec(**options, mixed=True),
         seed=seed,
     )
