@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -60,6 +60,12 @@ class ClaimPart:
     side: int | None = None
     limit: float | None = None
     each: bool = False
+    by_column: Mapping[str, float] = field(default_factory=dict)
+
+    def of(self, name: str) -> ClaimPart:
+        """This part as `name` has it: one of `each`, "over SMaT IMDb", has its column's effect."""
+        column = name.removeprefix(self.name).strip()
+        return replace(self, paper=self.by_column.get(column, self.paper))
 
     def rule_for(self, measured: Mapping[str, Any]) -> Callable[..., Decision]:
         """The rule with what was measured and what the claim asks for; it still takes `alpha`."""
@@ -95,7 +101,7 @@ class Claim:
         found = exact or sorted(begun, key=lambda p: -len(p.name))
         if not found:
             raise unknown(f"part of {self.id}", name, [p.name for p in self.parts])
-        return found[0]
+        return found[0].of(name)
 
 
 @cache
@@ -129,26 +135,24 @@ def _part(paper: str, rule: str, entry: dict[str, Any]) -> ClaimPart:
         k: entry.pop(k) for k in ("table", "column", "metric", "from", "to") if k in entry
     }
     printed = entry.pop("paper", None)
-    return ClaimPart(
-        rule=rule, paper=_paper_value(paper, rule, cells) if cells else printed, **entry
-    )
+    if not cells:
+        return ClaimPart(rule=rule, paper=printed, **entry)
+    columns = [cells["column"]] if isinstance(cells["column"], str) else cells["column"]
+    effects = {c: _paper_value(paper, rule, {**cells, "column": c}) for c in columns}
+    mean = round(sum(effects.values()) / len(effects), 6)
+    return ClaimPart(rule=rule, paper=mean, by_column=effects, **entry)
 
 
 def _paper_value(paper: str, rule: str, cells: Mapping[str, Any]) -> float:
-    """The paper's effect, to − from (mean over columns), or ratio of variances, from its tables."""
+    """The paper's effect in a column, to − from, or ratio of variances, from its tables."""
     table = paper_table(paper, cells["table"])
     if "metric" in cells:
         table = table[table["metric"] == cells["metric"]]
-    columns = [cells["column"]] if isinstance(cells["column"], str) else cells["column"]
     cell = table.set_index(["row", "column"])
-    values = []
-    for column in columns:
-        before, after = cell.loc[(cells["from"], column)], cell.loc[(cells["to"], column)]
-        if rule == "SPREAD":
-            values.append((after["std"] / before["std"]) ** 2)
-        else:
-            values.append(after["mean"] - before["mean"])
-    return round(float(sum(values) / len(values)), 6)
+    before, after = (cell.loc[(cells[end], cells["column"])] for end in ("from", "to"))
+    if rule == "SPREAD":
+        return round(float((after["std"] / before["std"]) ** 2), 6)
+    return round(float(after["mean"] - before["mean"]), 6)
 
 
 def claim(paper: str, claim_id: str) -> Claim:

@@ -22,6 +22,7 @@ from erlib.papers.ivra.systems import (
     System,
     Task,
     baseline,
+    continued,
     core_task,
     data_spec,
     is_core,
@@ -41,6 +42,7 @@ from erlib.training.stages import Stage
 KINDS = {"SIM": "simulatability", "COMP": "faithfulness", "SUFF": "faithfulness",
          "CONS": "consistency"}  # fmt: skip
 COUNTED = ("Integrated Gradients", "LIME", SOFTMAX, SPARSEMAX)  # Figure 7
+CONTINUED = "Baseline, trained on"
 OUTER = ("simulation", "smat")  # the outer loss of the pilot update: eq. 15, and SMaT's
 
 
@@ -146,6 +148,19 @@ def base_answers(settings: Settings) -> list[Cell]:
         for task in tasks(settings, base)
         for seed in (settings.seeds if is_core(settings, base, task) else settings.seeds[:1])
         for run in [baseline(settings, base, task, seed)]
+    ]
+
+
+def continued_answers(settings: Settings) -> list[Cell]:
+    """What is lost or won by training on, where models for criteria begin from the Baseline."""
+    if not settings.grid.get("from_baseline"):
+        return []
+    return [
+        Cell("ELECTRA", task, CONTINUED, "", seed, answers(settings, task, run))
+        for task in tasks(settings, "ELECTRA")
+        if is_core(settings, "ELECTRA", task)
+        for seed in settings.seeds
+        for run in [continued(settings, "ELECTRA", task, seed)]
     ]
 
 
@@ -306,8 +321,8 @@ def colluding(settings: Settings) -> list[Cell]:
 
 def every_cell(settings: Settings) -> list[Cell]:
     """All measurements."""
-    lists = (by_explainer, base_answers, by_subset, subset_answers, important_tokens, transferred,
-             plausible, tuned, colluding)  # fmt: skip
+    lists = (by_explainer, base_answers, continued_answers, by_subset, subset_answers,
+             important_tokens, transferred, plausible, tuned, colluding)  # fmt: skip
     return list(chain.from_iterable(make(settings) for make in lists))
 
 

@@ -21,6 +21,8 @@ from erlib.papers.ivra.systems import (
     System,
     baseline,
     core_task,
+    pupil_recipe,
+    recipe,
     tasks,
     trained,
     transfer_target,
@@ -29,6 +31,7 @@ from erlib.papers.ivra.tables import floor_table, model_name
 from erlib.parameters import Settings
 from erlib.training.stages import Results
 
+PUPILS = ("student", "short_student")
 RATIONALES = {
     "human": "marked by annotators",
     "lexicon": (
@@ -55,6 +58,8 @@ def reduced(settings: Settings) -> str:
             f"students trained by AdamW; ω, λ and η at {options['explainer_factor']} times the "
             "model's learning rate",
             f"{options['explained_rows']} explained texts",
+            *([f"{options['wide_rows']} for sets of criteria, transfer and settings"]
+              if "wide_rows" in options else []),
             *(f"{name} with {variant.split('_')[1]} {what}" for name, what in (
                 ("Integrated Gradients", "points"), ("LIME", "samples"))
               if (variant := options["variants"].get(name))),
@@ -73,10 +78,18 @@ def _lengths(settings: Settings) -> list[str]:
             f"Baselines trained for {steps} steps or fewer, all else for {brief} from there",
         ]
     further = " more from the Baseline's weights" if grid.get("from_baseline") else ""
+    curve = _steps(trained(settings, "ELECTRA", task, System(("COMP",)), seed, "curves"))
+    scratch = _steps(baseline(settings, "GPT-2", task, seed))
+    taught, briefly = (recipe(settings, task, pupil_recipe(settings, s)) for s in PUPILS)
     return [
         f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps{further} for the rows of "
         f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
-        f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline",
+        f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline "
+        f"({curve} in Table 7, Figure 6 and for collusion), decoders from scratch for {scratch} "
+        "before that",
+        f"students of {taught['train_rows']} texts and {taught['epochs']} epochs, elsewhere of "
+        f"{briefly['train_rows']} texts and {briefly['epochs']}",
+        "learning rates warm up and fall linearly where a setting names no γ",
     ]
 
 
@@ -137,7 +150,7 @@ def about_training(study: Study, results: Results) -> str:
             weak.append(f"{model_name(study.settings, cell.base)} on {cell.task.paper}, "
                         f"seed {cell.seed}")  # fmt: skip
     if not weak:
-        return f"{counts} Every Baseline is above the majority class."
+        return f"{counts} Every Baseline that classifies is above the majority class."
     return (
         f"{counts} Not trained (not above the majority class), so that nothing follows from "
         f"them: {'; '.join(weak)}."
@@ -216,11 +229,14 @@ def about_costs(study: Study) -> str:
     """What each single criterion costs, by task."""
     lines = []
     for task in tasks(study.settings, "ELECTRA"):
-        cells = chosen(study.accuracies, base="ELECTRA", task=task.paper)
-        means = study.frame(cells).groupby("row")["value"].mean()
-        said = ", ".join(f"{c} {_signed(means[c] - means['Baseline'])}" for c in CRITERIA)
+        costs = {c: study.cost(task.paper, c) for c in CRITERIA}
+        said = ", ".join(
+            f"{c} {_signed(float(np.mean(found['differences'])))}"
+            for c, found in costs.items()
+            if found
+        )
         lines.append(f"{task.paper}: {said}")
-    return f"Points against the Baseline. {'; '.join(lines)}."
+    return f"Points against a Baseline trained as long. {'; '.join(lines)}."
 
 
 def about_important(study: Study) -> str:

@@ -15,6 +15,7 @@ from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
+from erlib.papers.ivra.systems import CRITERIA
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
 from erlib.training.identity import run_hash
@@ -54,7 +55,11 @@ class Study:
     @cached_property
     def accuracies(self) -> list[Cell]:
         """Of the Baselines and of every set of criteria, in points."""
-        make = (measurements.base_answers, measurements.subset_answers)
+        make = (
+            measurements.base_answers,
+            measurements.continued_answers,
+            measurements.subset_answers,
+        )
         return [cell for cells in make for cell in cells(self.settings)]
 
     def value(self, cell: Cell) -> float:
@@ -102,13 +107,18 @@ class Study:
     def difference(self, after: Sequence[Cell], before: Sequence[Cell]) -> Measured | None:
         """`after` − `before`, seed by seed and text by text, on the seeds that both have.
 
-        None where there is no such seed.
+        None where there is no such seed. A seed without a number (explanations that are all alike
+        have no consistency) is left out.
         """
         first, second = ({c.seed: c for c in cells} for cells in (before, after))
-        seeds = sorted(set(first) & set(second))
+        found = {
+            s: self.value(second[s]) - self.value(first[s])
+            for s in sorted(set(first) & set(second))
+        }
+        seeds = [s for s, value in found.items() if np.isfinite(value)]
         if not seeds:
             return None
-        differences = [self.value(second[s]) - self.value(first[s]) for s in seeds]
+        differences = [found[s] for s in seeds]
         rows = []
         for seed in seeds:
             a, b = self.texts(first[seed]), self.texts(second[seed])
@@ -116,6 +126,16 @@ class Study:
                 return {"differences": differences}
             rows.append((b - a.loc[b.index]).to_numpy())
         return {"differences": differences, "per_text": rows}
+
+    def cost(self, task: str, row: str) -> Measured | None:
+        """Points of accuracy that a set of criteria has over a Baseline trained as long.
+
+        SIM alone leaves the Baseline's answers as they are, and short runs add next to nothing.
+        """
+        cells = chosen(self.accuracies, base="ELECTRA", task=task)
+        alone = row in CRITERIA and row != "SIM"
+        as_long = chosen(cells, row=measurements.CONTINUED) if alone else []
+        return self.difference(chosen(cells, row=row), as_long or chosen(cells, row="Baseline"))
 
     def gains(self, cells: Sequence[Cell], reference: str) -> pd.DataFrame:
         """Average relative gains over the rows named `reference`, by row, criterion and seed.

@@ -9,7 +9,7 @@ else may be *short*: a few steps that begin where the first seed's Baseline ende
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -168,6 +168,12 @@ def baseline(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
     )
 
 
+def continued(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
+    """The Baseline, trained on as long as a model that begins from it: what training alone does."""
+    first = baseline(settings, base, task, seed)
+    return replace(first, start=first)
+
+
 def trained(
     settings: Settings, base: str, task: Task, system: System, seed: int, stage: str = "full"
 ) -> RunSpec:
@@ -257,6 +263,8 @@ def student(
     if told:
         teaching = Teaching(teacher, method_of(explainer), variant_of(settings, explainer))
     module = MODULES.get(explainer, "ivra-softmax") if told else None
+    # eq. 7 has log p(start) + log p(end) of a span, of which the task's loss is the mean
+    answers = term("task", 2.0 if where.spans else 1.0)
     beta = term("simulation", settings.grid["pilot"]["beta"])
     learns = update(sizes["update"], **_decay(sizes))
     if told:
@@ -265,7 +273,7 @@ def student(
     return RunSpec(
         data_spec(settings, where, sizes, teaching),
         model_spec(settings, base, where, module),
-        objective=(term("task"), beta) if told else (term("task"),),
+        objective=(answers, beta) if told else (answers,),
         optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
         seed=teacher.seed + STUDENTS,
         update=learns,

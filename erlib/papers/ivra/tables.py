@@ -95,26 +95,32 @@ def corpora(settings: Settings) -> dict[str, str]:
 def table_5(study: Study) -> Shown:
     """Accuracy, or span F1, by the set of criteria that the model was trained for."""
     frame = study.frame([c for c in study.accuracies if c.base == "ELECTRA"])
+    continued = measurements.CONTINUED
     names = {"+".join(s): subset_name(s) for s in SUBSETS} | {"Baseline": "ELECTRA baseline"}
+    names[continued] = continued
+    costs = {
+        (row, task): float(np.mean(found["differences"]))
+        for row, task in frame[["row", "task"]].drop_duplicates().itertuples(index=False)
+        if row not in ("Baseline", continued) and (found := study.cost(task, row))
+    }
+    of_cell = list(zip(frame["row"], frame["task"], strict=True))
     ours = pd.DataFrame(
-        {"row": frame["row"].map(names), "column": frame["task"], "value": frame["value"]}
-    )
-    order = [*(names["+".join(s)] for s in SUBSETS), "ELECTRA baseline"]
+        {
+            "row": frame["row"].map(names),
+            "column": frame["task"],
+            "value": frame["value"],
+            "remark": [f"cost {costs[c]:+.1f}".replace("-", "−") if c in costs else ""
+                       for c in of_cell],
+        }
+    )  # fmt: skip
+    order = [*(names["+".join(s)] for s in SUBSETS), "ELECTRA baseline", continued]
     printed = beside(ours, "ivra", "table5", metric="accuracy", digits=1,
                      rows=[r for r in order if r in set(ours["row"])],
                      stands_for=corpora(study.settings))  # fmt: skip
-    costs = (
-        study.frame(study.accuracies)
-        .query("base == 'ELECTRA'")
-        .pivot_table(index="row", columns="task", values="value", sort=False)
-    )
     shown = _shown(study, printed)
-    lost = (costs - costs.loc["Baseline"]).rename(index=names)
-    long = shown.long.assign(
-        cost=[lost.get(c, pd.Series(dtype=float)).get(r, np.nan)
-              for r, c in zip(shown.long["row"], shown.long["column"], strict=True)]
-    )  # fmt: skip
-    return Shown(shown.wide, long)
+    named = {(names[row], task): cost for (row, task), cost in costs.items()}
+    cells = zip(shown.long["row"], shown.long["column"], strict=True)
+    return Shown(shown.wide, shown.long.assign(cost=[named.get(c, np.nan) for c in cells]))
 
 
 def table_6(study: Study) -> Beside:
