@@ -175,7 +175,7 @@ def test_a_replacement_takes_the_place_of_the_lost_seed(planted):
 
 
 def test_a_lost_seed_is_told_beside_the_claims_that_would_rest_on_it(planted):
-    told = {c for c in claims.CONSTRAINED_BY if claims.lost_seeds(planted, c) == 1}
+    told = {c for c in claims.SYSTEMS_OF if claims.lost_seeds(planted, c) == 1}
     assert {"ER-C11", "ER-C13", "ER-C16", "ER-C18"} <= told
     assert not {"ER-C12", "ER-C14"} & told and claims.lost_seeds(planted, "ER-C4") == 0
 
@@ -300,8 +300,11 @@ def test_two_models_are_never_compared_with_themselves(planted, monkeypatch):
     assert kendall.across_systems(planted, home, "DX", "ER-C+IxG") is not None  # one seed is enough
     table = kendall.histogram_table(planted, home)
     assert set(table["pair"]) == {"BS-BS", "BS-ER"} and len(table) == 6 * 6 * 2 * 40
-    matrix = kendall.matrix(planted, home, "Baseline", list(systems.TECHNIQUES))
-    assert np.allclose(matrix, matrix.T) and np.allclose(np.diag(matrix), 1)
+    found = kendall.matrix(planted, home, "Baseline", list(systems.TECHNIQUES))
+    assert np.allclose(found.tau, found.tau.T) and np.allclose(np.diag(found.tau), 1)
+    assert not found.one_seed.to_numpy().any()
+    alone = kendall.matrix(planted, home, "ER-C+Att", list(systems.TECHNIQUES))
+    assert alone.one_seed.loc["ATT", "IXG"] and not alone.one_seed.loc["ATT", "ATT"]
 
 
 def test_equation_5_as_printed_divides_by_the_wrong_number():

@@ -2,7 +2,7 @@
 
 from erlib.papers.er_lens import prose
 from erlib.papers.er_lens.audit import audit_table
-from erlib.papers.er_lens.claims import CORE_CLAIMS, lost_seeds, measure_claims
+from erlib.papers.er_lens.claims import CORE_CLAIMS, claim_note, lost_seeds, measure_claims
 from erlib.papers.er_lens.examples import examples
 from erlib.papers.er_lens.figures import (
     figure_2,
@@ -38,6 +38,7 @@ __all__ = [
     "CORE_CLAIMS",
     "Study",
     "audit_table",
+    "claim_note",
     "effects",
     "examples",
     "figure_1",

@@ -28,15 +28,15 @@ EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 
 
 def audit_table(study: Study) -> pd.DataFrame:
-    """departure, what is measured, here, as there, difference."""
+    """departure, what is measured, here, changed, difference."""
     rows = [
         *_double_embedding(study),
         *_erasure(study),
         *_spread(study),
         *_attention_by_order(study),
     ]
-    table = pd.DataFrame(rows, columns=["departure", "measured", "here", "as there"])
-    return table.assign(difference=table["as there"] - table["here"])
+    table = pd.DataFrame(rows, columns=["departure", "measured", "here", "changed"])
+    return table.assign(difference=table["changed"] - table["here"])
 
 
 Row = tuple[str, str, float, float]
@@ -88,7 +88,9 @@ def _erasure(study: Study) -> list[Row]:
         )
         for measure in ("sufficiency", "comprehensiveness"):
             signed = study.erasure(place, technique)
-            rows.append(_areas("tokens ranked by |score|", technique, measure, signed, absolute))
+            rows.append(
+                _areas("ours: tokens ranked by |score|", technique, measure, signed, absolute)
+            )
     return rows
 
 

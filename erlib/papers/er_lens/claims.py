@@ -15,14 +15,15 @@ from scipy.stats import spearmanr
 
 from erlib.metrics.agreement import kendall
 from erlib.metrics.faithfulness import area
-from erlib.metrics.verdicts import Decision
-from erlib.papers.er_lens.figures import PREDICTORS, enough_seeds, predicted
+from erlib.metrics.verdicts import MIN_SEEDS, Decision, Verdict, decide_pair
+from erlib.papers.er_lens.figures import CONSTRAINED, PREDICTORS, enough_seeds, predicted
 from erlib.papers.er_lens.pairs import (
     Measured,
     auc_differences,
     common_places,
     f1_differences,
     layer_differences,
+    layer_shift,
 )
 from erlib.papers.er_lens.sets import YELP_50, outside
 from erlib.papers.er_lens.stages import RANDOM
@@ -36,20 +37,22 @@ from erlib.papers.er_lens.systems import (
     system_named,
     system_of,
 )
-from erlib.reports.claims import decide
+from erlib.parameters import Settings
 
 CORE_CLAIMS = ("ER-C4", "ER-C5", "ER-C6", "ER-C12", "ER-C17")  # the paper's central findings
-# The guides of the constrained runs that a claim rests on; no other run can be lost.
-CONSTRAINED_BY = {
-    "ER-C11": GUIDES,
-    "ER-C12": ("ATTR",),
-    "ER-C13": ("IXG",),
-    "ER-C14": ("ATT",),
-    "ER-C15": GLOBAL,
-    "ER-C16": GUIDES,
-    "ER-C17": GLOBAL,
-    "ER-C18": ("IXG",),
-    **dict.fromkeys(("ER-C19", "ER-C20", "ER-C22", "ER-C23", "ER-C24"), GUIDES),
+JOINT = ("ER+Att", "ER+AttR", "ER+IxG")
+# The guided systems that a claim rests on; of those it does not name, none or only sweeps.
+SYSTEMS_OF: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("ER-C1", "ER-C3", "ER-C4", "ER-C6", "ER-C7", "ER-C8"), ("ER+Att",)),
+    **dict.fromkeys(("ER-C2", "ER-C9"), JOINT),
+    "ER-C5": ("ER+AttR", "ER+IxG"),
+    "ER-C12": ("ER-C+AttR",),
+    **dict.fromkeys(("ER-C13", "ER-C18"), ("ER-C+IxG",)),
+    "ER-C14": ("ER-C+Att",),
+    **dict.fromkeys(("ER-C15", "ER-C17"), ("ER-C+AttR", "ER-C+IxG")),
+    "ER-C16": ("ER-C+AttR", "ER-C+IxG", "ER-C+Att", "ER+Att"),
+    "ER-C20": tuple(CONSTRAINED[1:]),
+    **dict.fromkeys(("ER-C11", "ER-C19", "ER-C22", "ER-C23", "ER-C24"), tuple(CLASSIFIERS[1:])),
 }
 Parts = Mapping[str, Measured | None]
 
@@ -78,8 +81,8 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
         },
         **plausibility_claims(study, "auc"),
         "ER-C7": {
-            "top layer": _layers(study, "ER+Att", [top]),
-            **{f"lower layer {i}": _layers(study, "ER+Att", [i]) for i in range(top)},
+            "top layer": _layer(study, "ER+Att", top),
+            **{f"lower layer {i}": _layer(study, "ER+Att", i) for i in range(top)},
         },
         "ER-C8": {
             f"{technique} {test.name}": _tau_differences(study, test, technique)
@@ -113,7 +116,7 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
             for name, test in (("Movies", long), (YELP_50, short))
         },
         "ER-C16": {
-            system: _layers(study, system, range(top))
+            system: _lower_layers(study, system)
             for system in ("ER-C+AttR", "ER-C+IxG", "ER-C+Att", "ER+Att")
         },
         "ER-C17": {
@@ -125,10 +128,11 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
         "ER-C19": {
             f"{predictor} {test.name}": _correlation(study, predictor, study.annotated[0], test)
             for predictor in PREDICTORS
-            for test in (in_test, *away)
+            for test in study.sets
+            if not test.in_domain
         },
         "ER-C20": {
-            name: None if test is None else _correlation(study, "AUC-IXG", test, test)
+            name: test and _correlation(study, "AUC-IXG", test, test, CONSTRAINED)
             for name, test in (("Movies", long), (YELP_50, short))
         },
         "ER-C21": _erasure_parts(study),
@@ -148,9 +152,20 @@ def measure_claims(study: Study) -> dict[str, dict[str, Measured]]:
 
 def lost_seeds(study: Study, claim: str) -> int:
     """How many runs that the claim would rest on ended without a model."""
-    systems = {system_named("constrained", guide) for guide in CONSTRAINED_BY.get(claim, ())}
     lost = study.results["constrained"].query("status == 'lost'")
-    return sum(system_of(spec) in systems for spec in lost["spec"])
+    return sum(system_of(spec) in SYSTEMS_OF.get(claim, ()) for spec in lost["spec"])
+
+
+def claim_note(settings: Settings, claim: str) -> str:
+    """What the reader of the verdict has to know of how its systems were trained."""
+    longer = [s for s in SYSTEMS_OF.get(claim, ()) if s in settings.grid.get("started", ())]
+    if not longer:
+        return ""
+    return (
+        f"{' and '.join(longer)} went on from the weights of the Baseline that "
+        f"{'it is' if len(longer) == 1 else 'they are'} compared with: part of the difference may "
+        "be the longer training."
+    )
 
 
 def _number(item: tuple[str, Any]) -> int:
@@ -190,8 +205,12 @@ def _top_layer(study: Study) -> int:
     return len(study.plausibility("Baseline", place, home, "ATT")["layer_auc"].iloc[0]) - 1
 
 
-def _layers(study: Study, system: str, layers: Sequence[int]) -> Measured | None:
-    return layer_differences(study, system, study.annotated[0], "ATT", layers)
+def _layer(study: Study, system: str, layer: int) -> Measured | None:
+    return layer_differences(study, system, study.annotated[0], "ATT", layer)
+
+
+def _lower_layers(study: Study, system: str) -> Measured | None:
+    return layer_shift(study, system, study.annotated[0], "ATT", range(_top_layer(study)))
 
 
 def _tau_differences(study: Study, test: Any, technique: str) -> Measured | None:
@@ -259,8 +278,11 @@ def _usable_seeds(study: Study, system: str) -> Measured:
     return {"successes": int((tried["status"] == "done").sum()), "trials": len(tried)}
 
 
-def _correlation(study: Study, predictor: str, where: Any, test: Any) -> Measured | None:
-    data = enough_seeds(predicted(study, predictor, where, test))
+def _correlation(
+    study: Study, predictor: str, where: Any, test: Any, systems: Sequence[str] = CLASSIFIERS
+) -> Measured | None:
+    data = predicted(study, predictor, where, test)
+    data = enough_seeds(data[data["system"].isin(systems)])
     if len(data) < 2:
         return None
     return {
@@ -303,29 +325,27 @@ def _mean_of(rows: list[np.ndarray]) -> Measured | None:
 
 
 def _same_conclusions(study: Study) -> dict[str, Measured | None]:
-    """Each plausibility claim decided once more by another measure: is the verdict that of AUC?"""
+    """Does another measure move to the same side as AUC in each part of a plausibility claim?"""
     by_auc = plausibility_claims(study, "auc")
     parts: dict[str, Measured | None] = {}
     for name, measure in (("average precision", "average_precision"), ("recall@k", "recall_at_k")):
         for claim, again in plausibility_claims(study, measure).items():
-            first = _decided(claim, by_auc[claim])
-            second = _decided(claim, again)
-            if first is not None and second is not None:
-                parts[f"{name} {claim}"] = {"decision": _agreeing(first, second)}
+            for part, second in again.items():
+                first = by_auc[claim][part]
+                if first and second and len(first["differences"]) >= MIN_SEEDS:
+                    agreeing = _agreeing(*(decide_pair(**m, side=1, margin=0.0)
+                                           for m in (first, second)))  # fmt: skip
+                    parts[f"{name} {claim} {part}"] = {"decision": agreeing}
     return parts
 
 
-def _decided(claim: str, parts: Parts) -> Decision | None:
-    measured = {name: part for name, part in parts.items() if part is not None}
-    return decide("er_lens", claim, measured) if measured else None
-
-
-def _agreeing(first: Decision, second: Decision) -> Decision:
-    said = f"by AUC {first.verdict}, by this measure {second.verdict}"
-    if "inconclusive" in (first.verdict, second.verdict):
-        return replace(second, verdict="inconclusive", reason=said)
-    alike = first.verdict.split()[0] == second.verdict.split()[0]
-    return replace(second, verdict="holds" if alike else "fails", reason=said)
+def _agreeing(by_auc: Decision, again: Decision) -> Decision:
+    """Holds where both means have one sign, or neither interval excludes 0; else fails."""
+    signs = {np.sign(d.estimate) for d in (by_auc, again)}
+    unmoved = all(d.ci_low <= 0 <= d.ci_high for d in (by_auc, again))
+    said = f"by AUC {by_auc.estimate:+.1f}, by this measure {again.estimate:+.1f}"
+    verdict: Verdict = "holds" if len(signs) == 1 or unmoved else "fails"
+    return replace(again, verdict=verdict, reason=said.replace("-", "−"))
 
 
 def _pair_changes(study: Study, system: str) -> Measured | None:

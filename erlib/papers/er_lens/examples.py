@@ -11,6 +11,7 @@ from erlib.reports.markup import Html
 from erlib.training.identity import rows_of
 
 SYSTEMS_SHOWN = ("Baseline", "ER+Att", "ER-C+AttR")
+SIGNED = {"IXG": "er_lens_signed"}  # a reader wants to see what speaks against the class
 WORDS = (6, 18)  # of a quoted text, so that three stand side by side
 
 
@@ -34,7 +35,9 @@ def examples(study: Study, count: int) -> Html:
             continue
         classifier = study.classifier(system, place)
         shown[system] = {
-            technique: attribute(classifier, chosen, method, variant="er_lens", target="gold")
+            technique: attribute(
+                classifier, chosen, method, variant=SIGNED.get(technique, "er_lens"), target="gold"
+            )
             for technique, method in TECHNIQUES.items()
         }
     return Html("").join(

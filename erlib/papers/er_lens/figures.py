@@ -5,6 +5,8 @@ Each function returns the figure and the numbers behind it.
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -286,19 +288,22 @@ def figure_10(study: Study, plausibility: str) -> Drawn | None:
     with figure_style():
         for axis, system in zip(flat, CLASSIFIERS, strict=False):
             measured = kendall.measured_techniques(study, test, system)
-            values = kendall.matrix(study, test, system, measured)
-            values = values.reindex(index=names, columns=names)  # empty where not measured
+            found = kendall.matrix(study, test, system, measured)
             rows += [
-                {"set": test.name, "system": system, "a": a, "b": b, "tau": values.loc[a, b]}
-                for i, a in enumerate(names)
-                for b in names[i + 1 :]
+                {"set": test.name, "system": system, "a": a, "b": b, "tau": found.tau.loc[a, b],
+                 "one_seed": found.one_seed.loc[a, b]}
+                for a, b in combinations(names, 2)
                 if {a, b} <= set(measured)
-            ]
+            ]  # fmt: skip
+            values = found.tau.reindex(index=names, columns=names)  # empty where not measured
+            marks = found.one_seed.reindex(index=names, columns=names).map(
+                lambda alone: "*" if alone is True else ""
+            )
             sns.heatmap(
                 values,
                 ax=axis,
-                annot=True,
-                fmt=".2f",
+                annot=values.map("{:.2f}".format) + marks,
+                fmt="",
                 annot_kws={"fontsize": 7},
                 cmap=SIZED,
                 vmin=-0.2,

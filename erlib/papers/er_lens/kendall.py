@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,9 +30,11 @@ def across_systems(
     return _drawn(study, test, (over, technique), (system, technique))
 
 
-def within_system(study: Study, test: TestSet, system: str, a: str, b: str) -> np.ndarray | None:
-    """[text] τ between two techniques of a system; of one seed where it has only one."""
-    return _drawn(study, test, (system, a), (system, b), same_seed=True)
+def within_system(
+    study: Study, test: TestSet, system: str, a: str, b: str, *, same_seed: bool
+) -> np.ndarray | None:
+    """[text] τ between two techniques of a system, of different seeds or of the same."""
+    return _drawn(study, test, (system, a), (system, b), same_seed=same_seed)
 
 
 def _drawn(
@@ -45,9 +49,7 @@ def _drawn(
         [p for p in study.places(system) if study.has(system, p, test, technique)]
         for system, technique in (first, second)
     ]
-    pairs = [(v1, v2) for v1 in places[0] for v2 in places[1] if v1 != v2]
-    if not pairs and same_seed:
-        pairs = [(v, v) for v in places[0] if v in places[1]]
+    pairs = [(v1, v2) for v1 in places[0] for v2 in places[1] if (v1 == v2) == same_seed]
     if not pairs:
         return None
     scores = {
@@ -87,14 +89,27 @@ def histogram_table(study: Study, test: TestSet) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
 
 
-def matrix(study: Study, test: TestSet, system: str, names: Sequence[str]) -> pd.DataFrame:
-    """Mean τ between the techniques of a system; 1 on the diagonal."""
-    values = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            taus = within_system(study, test, system, a, b)
-            values.loc[a, b] = values.loc[b, a] = np.nan if taus is None else np.nanmean(taus)
-    return values
+class Matrix(NamedTuple):
+    """Mean τ between techniques, 1 on the diagonal; and where it is of one seed, for want of two.
+
+    One model's techniques agree more than those of two models: such cells are not to be compared.
+    """
+
+    tau: pd.DataFrame
+    one_seed: pd.DataFrame
+
+
+def matrix(study: Study, test: TestSet, system: str, names: Sequence[str]) -> Matrix:
+    """Every technique of a system against every other."""
+    tau = pd.DataFrame(np.eye(len(names)), index=list(names), columns=list(names))
+    one_seed = pd.DataFrame(False, index=list(names), columns=list(names))
+    for a, b in combinations(names, 2):
+        taus = within_system(study, test, system, a, b, same_seed=False)
+        if alone := taus is None:
+            taus = within_system(study, test, system, a, b, same_seed=True)
+        one_seed.loc[a, b] = one_seed.loc[b, a] = alone
+        tau.loc[a, b] = tau.loc[b, a] = np.nan if taus is None else np.nanmean(taus)
+    return Matrix(tau, one_seed)
 
 
 def measured_techniques(study: Study, test: TestSet, system: str) -> list[str]:

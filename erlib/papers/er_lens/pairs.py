@@ -82,22 +82,50 @@ def auc_differences(
 
 
 def layer_differences(
+    study: Study, system: str, test: TestSet, technique: str, layer: int
+) -> Measured | None:
+    """As `auc_differences`, over the Baseline, for one layer's attribution."""
+    return _of_rows([r[:, layer] for r in _layer_changes(study, system, test, technique)])
+
+
+def layer_shift(
     study: Study, system: str, test: TestSet, technique: str, layers: Sequence[int]
 ) -> Measured | None:
-    """As `auc_differences`, over the Baseline: the mean over these layers' attributions."""
+    """How far these layers' AUC has moved from the Baseline's, whichever way, in points."""
+    changes = _layer_changes(study, system, test, technique)
+    rows = [r[:, list(layers)] for r in changes]
+    if not rows:
+        return None
+    return {
+        "differences": [mean_shift(r) for r in rows],
+        "per_text": rows,
+        "statistic": mean_shift,
+    }
+
+
+def mean_shift(rows: NDArray[np.float64]) -> float:
+    """Mean over layers of |the layer's mean change|, from rows [text, layer]."""
+    return float(np.abs(np.nanmean(rows, axis=0)).mean())
+
+
+def _layer_changes(
+    study: Study, system: str, test: TestSet, technique: str
+) -> list[NDArray[np.float64]]:
+    """Per seed [text, layer]: `system` minus the Baseline in points of AUC."""
+    both = ("Baseline", system)
     places = [
         p
-        for p in common_places(study, "Baseline", system)
-        if all(study.has(s, p, test, technique) for s in ("Baseline", system))
+        for p in common_places(study, *both)
+        if all(study.has(s, p, test, technique) for s in both)
     ]
     rows = []
     for place in places:
         a, b = (
             np.stack(study.plausibility(s, place, test, technique)["layer_auc"].to_numpy())
-            for s in ("Baseline", system)
+            for s in both
         )
-        rows.append(100 * (b - a)[:, list(layers)].mean(axis=1))
-    return _of_rows(rows)
+        rows.append(100 * (b - a))
+    return rows
 
 
 def _of_rows(rows: list[NDArray[np.float64]]) -> Measured | None:

@@ -27,6 +27,9 @@ KINDS = {
     ),
 }
 
+# The corpora that are the paper's own, by the column that it has for them.
+OWN = {"movies": "Movies", "yelp": "Yelp", "imdb": "IMDB", "amazon_mtv": "Amazon-M-TV"}
+
 
 def reduced(settings: Settings) -> str:
     """What this profile has less of than the paper, in one line; empty where nothing is."""
@@ -64,18 +67,26 @@ def about_data(study: Study) -> str:
         f"Rationales of {', '.join(n for n, k in kinds.items() if k == kind)} are {KINDS[kind]}."
         for kind in dict.fromkeys(kinds.values())
     ]
-    if settings.source == "packaged":
-        places = ", ".join(f"{t.name} in that of {t.paper}" for t in study.sets if not t.in_domain)
-        marked = ", ".join(f"{t.name} for {t.plausibility}" for t in study.annotated[1:])
+    others = [t for t in study.sets if t.paper and not t.in_domain]
+    places = [f"{t.name} in that of {t.paper}" for t in others if t.paper != OWN.get(t.corpus)]
+    marked = [
+        f"{t.name} for {t.plausibility}"
+        for t in study.annotated[1:]
+        if t.plausibility != OWN.get(t.corpus)
+    ]
+    if places or marked:
+        said = [*([", ".join(places)] if places else []),
+                *([f"for plausibility {', '.join(marked)}"] if marked else [])]  # fmt: skip
         lines.append(
-            f"Stand-ins take the places of the paper's sets outside the domain: {places}; for "
-            f"plausibility {marked}. They are other kinds of text than the training data, as the "
+            f"Stand-ins take the places of the paper's sets outside the domain: "
+            f"{'; '.join(said)}. They are other kinds of text than the training data, as the "
             "paper's are, and nothing more is claimed of them."
         )
     if study.set_for(YELP_50) is None:
         lines.append(
             f"The paper's annotations of {YELP_50} are not published: Table 7 and the parts of "
-            "Table 4 and of Figures 3, 6, 9, 10 and 13 that rest on them are left out."
+            "Table 4 and of Figures 6, 9, 10 and 13 that rest on them are left out; Figure 3 is "
+            "drawn of another set."
         )
     for name, report in reports.items():
         if report.dropped:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from erlib.config import RunSpec
 from erlib.data import corpus_report, load_data, truncated_share
 from erlib.metrics.stats import t_interval
 from erlib.metrics.verdicts import MIN_SEEDS
@@ -251,7 +252,7 @@ def table_8(study: Study) -> pd.DataFrame:
         spec = run_spec(study.settings, name, 0, bounds)
         ours = {
             "lr": _rate(spec.optimiser.lr),
-            "epochs": f"{spec.optimiser.epochs}",
+            "epochs": f"{_epochs_before(spec)}{spec.optimiser.epochs}",
             "lambda": f"{spec.objective[1].weight:g}" if this.mode == "joint" else "",
             "constraint_lr": f"{dict(spec.update.options)['lr']:g}" if bounds else "",
             "b_train": f"{bounds.train:g}" if bounds else "",
@@ -268,6 +269,11 @@ def table_8(study: Study) -> pd.DataFrame:
         )
     headings = {"lambda": "λ", "constraint_lr": "lr of the multiplier"}
     return pd.DataFrame(rows).set_index("").rename(columns=headings)
+
+
+def _epochs_before(spec: RunSpec) -> str:
+    """ "2 + ": of the Baseline, for a run that began from its weights."""
+    return "" if spec.start is None else f"{spec.start.optimiser.epochs} + "
 
 
 def _rate(lr: float) -> str:
