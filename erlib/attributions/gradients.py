@@ -18,6 +18,7 @@ from erlib.attributions.explained import explained
 from erlib.attributions.memory import memory_budget, texts_that_fit
 from erlib.attributions.registry import Request, Scores, register
 from erlib.attributions.rescale import RescaleRule
+from erlib.models import Output
 
 
 @register(
@@ -152,17 +153,19 @@ class Problem:
     baseline: Tensor
     arguments: tuple[Tensor, ...]  # of f, after x
     rows: int
+    at_baseline: Output | None  # the pass that the baseline comes from, if it took one
 
 
 def _problem(request: Request) -> Problem:
     classifier, inputs = request.classifier, request.batch.inputs
-    site = request.options.site
+    site, at_baseline = request.options.site, None
     with torch.no_grad():
         x = getattr(request.output, site).detach()
         baseline = torch.zeros_like(x)
         if request.options.baseline == "pad":
             pads = torch.full_like(inputs["input_ids"], int(classifier.tokenizer.pad_token_id))
-            baseline = getattr(classifier.forward({**inputs, "input_ids": pads}), site)
+            at_baseline = classifier.forward({**inputs, "input_ids": pads})
+            baseline = getattr(at_baseline, site)
     budget = memory_budget(request.max_memory, classifier.device)
     return Problem(
         f=Explained(request),
@@ -170,6 +173,7 @@ def _problem(request: Request) -> Problem:
         baseline=baseline,
         arguments=(request.target, *inputs.values()),
         rows=texts_that_fit(classifier, x.shape[1], budget, graph=True),
+        at_baseline=at_baseline,
     )
 
 
@@ -271,9 +275,16 @@ def reduced(vectors: Tensor, how: str) -> Tensor:
 
 
 def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
+    """The gap is to f(x) − f(x'), which are taken from passes that were made already, if any."""
+
+    def value(output: Output) -> Tensor:
+        return explained(output.logits, request.target, request.mask, request.options.of)
+
     with torch.no_grad():
-        change = problem.f(problem.x, *problem.arguments) - problem.f(
-            problem.baseline, *problem.arguments
-        )
+        if problem.at_baseline is None:
+            below = problem.f(problem.baseline, *problem.arguments)
+        else:
+            below = value(problem.at_baseline)
+        change = value(request.output) - below
     total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
     return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)

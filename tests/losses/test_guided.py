@@ -133,11 +133,17 @@ def test_a_guide_per_epoch_is_that_of_the_weights_the_epoch_began_with(model):
 
 
 def seen_inputs(model, monkeypatch):
-    """Everything that `forward` is asked, with dropout or without, as comparable values."""
+    """Everything that `forward` is asked, with dropout or without, as comparable values.
+
+    Embeddings that are not given are looked up, so that ids and their own embeddings are one input.
+    """
     asked, forward = [], model.forward
 
     def watched(inputs, *, embeddings=None, entry=None):
-        parts = [inputs["input_ids"], embeddings, entry]
+        x = embeddings
+        if x is None and entry is None:
+            x = model.model.get_input_embeddings()(inputs["input_ids"])
+        parts = [inputs["input_ids"], x, entry]
         values = [None if p is None else p.detach().numpy().tobytes() for p in parts]
         asked.append((model.model.training, *values))
         return forward(inputs, embeddings=embeddings, entry=entry)

@@ -317,12 +317,12 @@ def test_claims_are_fed_with_the_effects_that_were_planted(found):
     short = found["RX-C12"]["IG aGa sufficiency"]["differences"]
     assert short == pytest.approx([0.2])  # against REGEX as short as the variant
     assert found["RX-C14"]["success rate"]["differences"] == pytest.approx([-100 * 3 / 9])
-    assert found["RX-C15"]["λ4 sufficiency"] == {"successes": 1, "trials": 1}
-    assert found["RX-C15"]["λ4 comprehensiveness"] == {"successes": 0, "trials": 1}
+    assert found["RX-C15"]["λ4 sufficiency"]["differences"][0] > 0  # best at the paper's .01
+    assert found["RX-C15"]["λ4 comprehensiveness"]["differences"][0] < 0
     assert found["RX-C16"]["a sufficiency"]["differences"] == pytest.approx([0.1])
 
 
-def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not(found):
+def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not(found, settings):
     decisions = {claim: decide("regex", claim, parts) for claim, parts in found.items()}
     for claim in claims.CORE_CLAIMS:
         assert decisions[claim].n == 3, claim
@@ -331,7 +331,16 @@ def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not
     wide = [claim for claim in decisions if decisions[claim].n < 3]
     assert {"RX-C4", "RX-C5", "RX-C7", "RX-C12", "RX-C14", "RX-C16"} <= set(wide)
     assert {decisions[claim].verdict for claim in wide} == {"inconclusive"}
-    assert claims.remark("RX-C1", found["RX-C1"]) and not claims.remark("RX-C4", found["RX-C4"])
+    said = {claim: claims.remark(settings, claim, found[claim]) for claim in found}
+    assert said["RX-C1"] and not said["RX-C4"]
+    assert "shorter runs" in said["RX-C13"] and "pairs of models" in said["RX-C8"]
+
+
+def test_one_seed_leaves_claims_on_pairs_of_models_out_and_stops_nothing():
+    alone = Planted(of("cpu", seeds=[0]))
+    found = claims.measure_claims(alone)
+    assert not {"RX-C8", "RX-C10"} & found.keys() and "RX-C9" in found
+    assert "trained models" not in prose.about_agreement(alone, small=False)
 
 
 def test_effects_that_are_no_difference_of_two_cells_are_those_of_the_paper_s_tables():
@@ -365,7 +374,7 @@ def test_effects_that_are_no_difference_of_two_cells_are_those_of_the_paper_s_ta
     for pair, a in (("SST->SST", "aGa"), ("Yelp->Yelp", "DeepLift")):
         part = listed("regex")["RX-C7"].part(f"{pair} {a} against full text")
         assert part.paper == pytest.approx(
-            f1[f"{pair}|REGEX", a] - f1[f"{pair}|REGEX", "Full-text"]
+            f1[f"{pair}|REGEX", a] - f1[f"{pair}|Baseline", "Full-text"]
         )
 
 
@@ -478,7 +487,9 @@ def test_runs_that_learnt_nothing_are_named(settings):
 
 def test_what_the_profile_leaves_out_is_said(settings):
     said = prose.reduced(settings)
-    for part in ("MiniLM in place of BERT-base", "3 seeds of 5", "n=1", "3 of 4 initialisations"):
+    for part in ("MiniLM in place of BERT-base", "3 seeds of 5", "n=1",
+                 "3 of 4 initialisations, 2 of", "32 (IMDB 64) of 256 tokens",
+                 "128 training and 24 test texts"):  # fmt: skip
         assert part in said
     short = run_spec(settings, "REGEX", "SST", 0, wide=True)
     assert f" and, but for Baselines, {steps(short)} steps on from the Baseline's weights;" in said

@@ -63,19 +63,21 @@ def _divisor(study: Study) -> list[tuple]:
 
 def _variants(study: Study) -> list[tuple]:
     cells = {(c.system, c.attribution): c for c in audited(study.settings)}
+    which = SHORT if "short" in study.settings.grid else "REGEX"
     rows = []
     for label in dict.fromkeys(c.system for c in cells.values() if c.system != SHORT):
         for a in BEST:
             for m, name in METRICS.items():
                 values = [study.value(cells[s, a].spec, name) for s in (SHORT, label)]
-                rows.append((label, f"REGEX, {a}, {WORDS[m]}", *values))
+                rows.append((label, f"{which}, {a}, {WORDS[m]}", *values))
     return rows
 
 
 def _ratio(study: Study) -> list[tuple]:
     """FRESH from SST to IMDB with the target's ratio or the source's."""
+    wanted = ("SST", "IMDB", study.settings.seeds[0])
     ours = {(c.system, c.attribution): c for c in fresh(study.settings)
-            if (c.source, c.target) == ("SST", "IMDB")}  # fmt: skip
+            if (c.source, c.target, c.seed) == wanted}  # fmt: skip
     return [
         (
             "FRESH ratio: the target's or the source's",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,6 +43,7 @@ def reduced(settings: Settings) -> str:
     model, second, erased = grid["model"], grid["second_model"], grid["erased_rows"]
     layers = f", its first {model['layers']} layers," if "layers" in model else ""
     short = run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)
+    core = run_spec(settings, "Baseline", "SST", settings.seeds[0])
     brief = f"{planned_steps(short)} steps on from the Baseline's weights"
     all_brief = not is_long(settings, "REGEX")
     parts = [
@@ -52,12 +55,26 @@ def reduced(settings: Settings) -> str:
         f"elsewhere one seed (n=1), {erased['wide']} erased texts"
         + ("" if all_brief else f" and, but for Baselines, {brief}"),
         *([f"{brief} for all systems but the Baseline"] if all_brief else []),
-        f"{grid['initialisations']} of 4 initialisations",
+        f"{grid['initialisations']} of 4 initialisations, "
+        f"{grid['small_initialisations']} of the second model, whose REGEX has {brief}",
+        f"{_tokens(grid)} of 256 tokens",
+        f"{core.optimiser.epochs} of 10 epochs",
+        f"at most {grid['test_rows']['core']} test texts, {grid['test_rows']['wide']} elsewhere",
+        f"{len(grid['lambdas'])} values of λ4, {len(grid['percents'])} of K and "
+        f"{len(grid['swept'])} of 6 attributions in Figures 3 and 4",
         f"IG with {grid['points']} points, as a guide once per epoch",
-        f"FRESH from {', '.join(grid['fresh']['sources'])}",
+        f"FRESH from {', '.join(grid['fresh']['sources'])}, {grid['fresh']['train_rows']} training "
+        f"and {grid['fresh']['test_rows']} test texts, rationales within {grid['max_length']} "
+        "tokens",
         f"{grid['attack_rows']} of 400 texts attacked",
     ]
     return "; ".join(parts)
+
+
+def _tokens(grid: Mapping[str, Any]) -> str:
+    """ "32 (IMDB 64)": how much of a text is read."""
+    longer = ", ".join(f"{name} {n}" for name, n in grid.get("max_length_of", {}).items())
+    return f"{grid['max_length']}{f' ({longer})' if longer else ''}"
 
 
 def about_training(settings: Settings, results: Results) -> str:
@@ -173,10 +190,12 @@ def about_attack(study: Study) -> str:
         f"{s} {study.value(c.spec, 'successes'):.0f} of {study.value(c.spec, 'correct'):.0f}"
         for s, c in first.items()
     )
+    seed = "First seed. " if len(cells) > len(first) else ""
     return (
-        f"Flipped, of the texts classified correctly before: {rates}. Of the {int(both.sum())} "
-        f"texts that both classify correctly, {only['Baseline']} flip for the Baseline alone and "
-        f"{only['REGEX']} for REGEX alone (McNemar p = {p:.2g}). Changes made: {counts}."
+        f"{seed}Flipped, of the texts classified correctly before: {rates}. Of the "
+        f"{int(both.sum())} texts that both classify correctly, {only['Baseline']} flip for the "
+        f"Baseline alone and {only['REGEX']} for REGEX alone (McNemar p = {p:.2g}). Changes made: "
+        f"{counts}."
     )
 
 
@@ -243,13 +262,20 @@ def about_core(study: Study) -> str:
 
 def about_fresh(study: Study) -> str:
     """What reading nothing but rationales costs, by attribution and support."""
-    means: dict[tuple[str, str], list[float]] = {}
     cells = [c for c in full_text(study.settings) if c.source in _fresh_sources(study)]
-    for c in [*cells, *fresh(study.settings)]:
-        found = 100 * study.value(c.spec, "f1_macro")
-        means.setdefault((c.system, c.attribution), []).append(found)
+    table = pd.DataFrame(
+        {
+            "system": c.system,
+            "attribution": c.attribution,
+            "pair": f"{c.source}->{c.target}",
+            "f1": 100 * study.value(c.spec, "f1_macro"),
+        }
+        for c in [*cells, *fresh(study.settings)]
+    )
+    by_pair = table.groupby(["system", "attribution", "pair"])["f1"].mean()  # seeds first
+    means = by_pair.groupby(["system", "attribution"]).mean()
     parts = [
-        f"{system} " + ", ".join(f"{a} {np.mean(means[system, a]):.1f}"
+        f"{system} " + ", ".join(f"{a} {means[system, a]:.1f}"
                                  for a in ("Full-text", *ATTRIBUTIONS) if (system, a) in means)
         for system in MAIN
     ]  # fmt: skip
@@ -269,11 +295,13 @@ def about_agreement(study: Study, *, small: bool) -> str:
         means = {pair: per_text.mean() for pair, per_text in by_pair.items()}
         trained = [v for pair, v in means.items() if "#Untrained" not in pair]
         untrained = [v for pair, v in means.items() if "#Untrained" in pair]
-        parts.append(
-            f"{system} {np.mean(trained):.2f} between {len(trained)} pair"
+        between = (
+            f"{np.mean(trained):.2f} between {len(trained)} pair"
             f"{'s' if len(trained) > 1 else ''} of trained models, "
-            f"{np.mean(untrained):.2f} with the untrained one"
+            if trained
+            else ""  # of a single model
         )
+        parts.append(f"{system} {between}{np.mean(untrained):.2f} with the untrained one")
     return f"Mean Jaccard@25 %: {'; '.join(parts)}."
 
 
