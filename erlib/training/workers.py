@@ -78,7 +78,9 @@ def side_by_side(
     try:
         for _ in range(min(workers, len(tasks))):
             ours, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+            process = context.Process(
+                target=_serve, args=(work, theirs, [*idle, ours]), daemon=True
+            )
             with warnings.catch_warnings():  # of threads: a worker needs none of ours
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process.start()
@@ -120,8 +122,16 @@ def _receive(pipe: Connection) -> Any:
         ) from None
 
 
-def _serve(work: Callable[[Any, Tell], Any], pipe: Connection) -> None:
-    """Work on what comes through the pipe until it is closed."""
+def _serve(
+    work: Callable[[Any, Tell], Any], pipe: Connection, inherited: Sequence[Connection]
+) -> None:
+    """Work on what comes through the pipe until it is closed.
+
+    `inherited`: the parent's ends, of which a fork has copies; while one is open, the parent's
+    death does not close the pipe.
+    """
+    for end in inherited:
+        end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interruption is for the parent to handle
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)

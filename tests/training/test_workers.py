@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 
@@ -43,6 +46,32 @@ def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
     for earlier, later in (("root", "leaf"), ("leaf", "leaf of the leaf")):
         assert times[earlier][1] <= times[later][0]
     assert times["leaf of the leaf"][1] < times["slow"][1]  # no waiting for the whole level
+
+
+def test_workers_do_not_outlive_a_parent_that_was_killed():
+    script = """
+import os, time
+from erlib.training.workers import side_by_side
+
+def work(task, tell):
+    while task == "busy":
+        tell(os.getpid())
+        time.sleep(0.05)
+    tell(os.getpid())
+
+side_by_side(work, ["busy", "soon idle"], 2, lambda pid: print(pid, flush=True))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    workers: set[int] = set()
+    while len(workers) < 2:
+        workers.add(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    _, alive = psutil.wait_procs(
+        [psutil.Process(pid) for pid in workers if psutil.pid_exists(pid)], timeout=10
+    )
+    assert not alive
 
 
 def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
