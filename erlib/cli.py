@@ -188,7 +188,7 @@ def reports_command(options: argparse.Namespace) -> int:
         made = provenance(paper, profile, root)
         at = f"{made['date']} at revision {short_revision(made)}" if made else "unknown"
         print(f"{page.relative_to(root)}: made {at}: {'; '.join(changes) or 'up to date'}")
-    print(f"{older} of {len(pages)} reports are older than their notebook, profile or methods")
+    print(f"{older} of {len(pages)} reports are older than what they are made from")
     return 0
 
 
