@@ -119,6 +119,7 @@ class _Site:
         return {
             "label": label(row["id"]),
             "caption": row["caption"],
+            "alt": row.get("alt") or row["caption"],  # reports made before figures were described
             "png": f"{there}.png",
             "href": anchors.get(row["id"], f"{there}.png"),
         }

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
@@ -119,8 +120,18 @@ def test_text_from_elsewhere_is_escaped(profile):
 
 def test_images_have_alt_text(profile):
     _, soup = profile
-    assert soup.find("img")["alt"] == "Per seed."
+    image = soup.find("img")
+    assert image["alt"] == "A line chart: “F1 (%)” against “epoch”."
+    assert image["alt"] not in image.find_parent("figure").figcaption.get_text()
     assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in soup.find_all("svg"))
+
+
+def test_a_figure_from_before_figures_were_described_has_its_caption(tmp_path):
+    root = finished_profile(tmp_path)
+    artefacts = root / "reports/quick/artefacts.csv"
+    pd.read_csv(artefacts, dtype=str).drop(columns="alt").to_csv(artefacts, index=False)
+    soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
+    assert soup.find("img")["alt"] == "Per seed."
 
 
 def test_provenance_is_kept_as_data_too(profile):
