@@ -146,7 +146,6 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         "seeds": row["seeds"],
         "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
         "picture": interval_svg(row),
-        "said": _said(row),
         "sources": sources,
         "href": next((s["href"] for s in sources if s["href"]), ""),
     }

@@ -67,11 +67,13 @@ def test_the_matrix_has_each_claim_under_its_verdict_with_what_was_measured(prof
     assert heads == ["✓ holds 1", "↗ holds (direction) 0", "? inconclusive 1", "✗ fails 1"]
     cells = {td["data-label"]: td for td in matrix.tbody.find_all("td")}
     links = {verdict: [a["href"] for a in td.find_all("a")] for verdict, td in cells.items()}
+    table = "01_er_lens.html#er_lens-table-2"
     assert links == {
         "holds": ["#er_lens-ER-C4"], "holds (direction)": [],
-        "inconclusive": ["#er_lens-ER-C1"], "fails": ["#er_lens-ER-C18"],
+        "inconclusive": ["#er_lens-ER-C1", table], "fails": ["#er_lens-ER-C18", table],
     }  # fmt: skip
-    assert cells["holds"].small.get_text() == "ours 4.1, 3.85 to 4.35; paper 4.6"
+    assert cells["holds"].small.get_text() == "4.1, paper 4.6 3.85 to 4.35"
+    assert cells["inconclusive"].small.get_text() == "1, paper 0.912 no interval"
 
 
 def test_our_value_leads_to_the_first_table_that_exists(profile):
