@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[[Axes], bool]] = {  # the first that applies
     "histogram": lambda panel: _has(panel.patches, Polygon),
     "line chart": lambda panel: any(x.get_transform() == panel.transData for x in panel.lines),
     "scatter plot": lambda panel: _has(panel.collections, PathCollection),
-    "empty panel": lambda panel: True,
+    "blank panel": lambda panel: True,
 }
 
 
