@@ -82,7 +82,7 @@ def fetch_command(options: argparse.Namespace) -> int:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Execute the chosen notebooks one after another, then build the index."""
+    """Execute the chosen notebooks one after another; the index is built again after each."""
     from erlib.parameters import check_parameters
 
     papers = options.only.split(",") if options.only else list(NOTEBOOKS)
@@ -117,9 +117,12 @@ def run_command(options: argparse.Namespace) -> int:
         except papermill.PapermillExecutionError as error:
             failed.append(paper)
             print(
-                f"erlib: {paper} failed in a cell: {error.ename}: {error.evalue}", file=sys.stderr
+                f"erlib: {paper} failed in a cell, and its report is left as it was: "
+                f"{error.ename}: {error.evalue}",
+                file=sys.stderr,
             )
-    print(f"erlib: index {build_index(options.profile, project_root())}")
+        index = build_index(options.profile, project_root())
+    print(f"erlib: index {index}")
     return 1 if failed else 0
 
 
@@ -185,7 +188,7 @@ def reports_command(options: argparse.Namespace) -> int:
         made = provenance(paper, profile, root)
         at = f"{made['date']} at revision {short_revision(made)}" if made else "unknown"
         print(f"{page.relative_to(root)}: made {at}: {'; '.join(changes) or 'up to date'}")
-    print(f"{older} of {len(pages)} reports are older than their notebook, profile or methods")
+    print(f"{older} of {len(pages)} reports are older than what they are made from")
     return 0
 
 

@@ -1,14 +1,14 @@
 """How is a notebook executed, and what becomes of it?
 
-The executed notebook and its HTML appear in `reports/<profile>/` only when they are complete. One
-that failed is left beside them as `<name>.failed.ipynb`; what it had trained is in the store.
+The executed notebook, its HTML, tables and figures appear in `reports/<profile>/` and
+`figures/<profile>/` only when all of them are complete. A notebook that failed is left there as
+`<name>.failed.ipynb`, beside what the last good one made; what it had trained is in the store.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from erlib.papers import NOTEBOOKS
 from erlib.parameters import check_parameters
 from erlib.reports import render_notebook
 from erlib.reports.freshness import record_sources, text_sources
+from erlib.reports.ledger import reports_folder
+from erlib.reports.staging import publish, staged
 
 
 class LocalKernel(AsyncKernelManager):
@@ -35,12 +37,14 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     settings = check_parameters(paper, parameters)
     profile = settings.profile
     name = NOTEBOOKS[paper]
-    reports = root / "reports" / profile
+    reports = reports_folder(profile, root)
     reports.mkdir(parents=True, exist_ok=True)
+    failed = reports / f"{name}.failed.ipynb"
     written = text_sources(paper, profile, root)
     os.environ["ERLIB_TERMINAL_BAR"] = "1"
-    with tempfile.TemporaryDirectory() as scratch:
-        made = Path(scratch) / f"{name}.ipynb"
+    with staged() as stage:
+        made = reports_folder(profile, stage) / f"{name}.ipynb"
+        made.parent.mkdir(parents=True)
         try:
             papermill.execute_notebook(
                 _literal(root / "notebooks" / f"{name}.ipynb"),
@@ -53,12 +57,13 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
                 kernel_manager_class=LocalKernel,
             )
         except papermill.PapermillExecutionError:
-            _place(made, reports / f"{name}.failed.ipynb")
+            _place(made, failed)
             raise
-        html = render_notebook(_place(made, reports / f"{name}.ipynb"))
-    record_sources(paper, profile, written, root=root, store=store_root(settings.store))
-    (reports / f"{name}.failed.ipynb").unlink(missing_ok=True)
-    return html
+        html = render_notebook(_place(made, made))
+        record_sources(paper, profile, written, root=stage, store=store_root(settings.store))
+        publish(paper, profile, stage, root)
+    failed.unlink(missing_ok=True)
+    return reports / html.name
 
 
 def _literal(path: Path) -> str:

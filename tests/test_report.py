@@ -78,6 +78,7 @@ def test_tables_are_files_and_figures_are_png_and_pdf():
                 assert (
                     ROOT / "figures" / "quick" / f"{row.paper}-{row.id}.{ending}"
                 ).stat().st_size > 5000
+            assert row.alt not in ("", row.caption)
         if row.kind in ("table", "figure"):
             assert len(pd.read_csv(REPORTS / "tables" / f"{row.paper}-{row.id}.csv")) == int(
                 row.rows

@@ -14,6 +14,7 @@ from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 
+from erlib.reports.alt_text import described
 from erlib.reports.ledger import (
     figures_folder,
     known_paper,
@@ -52,7 +53,7 @@ def artefact(
     afterwards), `Html` (a heatmap) or text are examples. `data`: the numbers behind, saved as CSV
     where the shown table is not them or where the content is a figure. `sources`: hashes of the
     runs and evaluations used. `reduced`: the one line that says what is less than in the paper.
-    `alt`: what a figure shows, for who cannot see it; the caption if not given.
+    `alt`: what is seen in a figure, for who cannot see it; if not given, what its axes say.
     """
     known_paper(paper)
     if not re.fullmatch(r"(table|figure|examples)-[a-z0-9]+(-[a-z0-9]+)*", id):
@@ -69,7 +70,8 @@ def artefact(
         kind, data = "table", content if data is None else data
     elif isinstance(content, Figure):
         image = _save(content, figures_folder(profile, root) / anchor)
-        html = figure_html(image, anchor, caption, alt or caption, reduced=reduced)
+        alt = alt or described(content)
+        html = figure_html(image, anchor, caption, alt, reduced=reduced)
         kind = "figure"
     elif isinstance(content, str):
         html = examples_html(content, anchor, caption, reduced=reduced)
@@ -88,6 +90,7 @@ def artefact(
         "sources": " ".join(dict.fromkeys(sources)),
         "reduced": reduced,
         "caption": caption,
+        "alt": alt,
     }
     upsert(reports_folder(profile, root) / "artefacts.csv", row, key=("paper", "id"))
     show(html, f"{anchor}: {caption}")

@@ -1,14 +1,17 @@
-"""Is a report older than the notebook, the profile or the methods that it was made from?
+"""Is a report older than the notebook, profile, claims, numbers or methods that it was made from?
 
 What a report was made from is kept beside it, in `reports/<profile>/<paper>.sources.json`: hashes
-of the notebook's cells and of the profile's entry for the paper, and the version of every method
-that its runs and evaluations used.
+of the notebook's cells, of the profile's entry for the paper, of the paper's claims with their
+rules and of its printed numbers, and the version of every method that its runs and evaluations
+used.
 """
 
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -31,16 +34,36 @@ REGISTRIES: dict[str, Mapping[str, Any]] = {
     "objective": OBJECTIVES,
     "update": UPDATES,
 }
+WRITTEN = {  # what a report is made from besides methods, as a reader calls it
+    "notebook": "the notebook",
+    "profile": "the profile",
+    "claims": "the list of claims",
+    "paper_tables": "the copy of the paper's tables",
+}
+PACKAGE = files("erlib")
 
 
 def text_sources(paper: str, profile: str, root: Path) -> dict[str, str]:
-    """Hashes of what is written for a report: the notebook's cells, the profile's entry."""
+    """Hashes of what is written for a report, named as in `WRITTEN`."""
     notebook = nbformat.read(root / "notebooks" / f"{NOTEBOOKS[paper]}.ipynb", as_version=4)
     chosen = load_profile(profile)
     return {
         "notebook": digest([[cell.cell_type, cell.source] for cell in notebook.cells]),
         "profile": digest({"source": chosen["source"], paper: chosen[paper]}),
+        "claims": digest(_claims(paper)),
+        "paper_tables": digest(_paper_tables(paper)),
     }
+
+
+def _claims(paper: str) -> dict[str, Any]:
+    file = PACKAGE / "claims" / f"{paper}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def _paper_tables(paper: str) -> dict[str, str]:
+    folder = PACKAGE / "paper_tables" / paper
+    tables = folder.iterdir() if folder.is_dir() else ()
+    return {table.name: table.read_text(encoding="utf-8") for table in tables}
 
 
 def used(specs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -99,7 +122,11 @@ def out_of_date(paper: str, profile: str, root: Path) -> list[str]:
     if not file.exists():
         return ["what it was made from is not known"]
     then, now = json.loads(file.read_text(encoding="utf-8")), text_sources(paper, profile, root)
-    changed = [f"the {what} has changed" for what in now if then[what] != now[what]]
+    changed = [
+        f"{said} has changed" if what in then else f"it was made before {said} was recorded"
+        for what, said in WRITTEN.items()
+        if then.get(what) != now[what]
+    ]
     for method, version in then["versions"].items():
         what, name = method.split(" ", 1)
         current = getattr(REGISTRIES[what].get(name), "version", None)

@@ -1,4 +1,4 @@
-"""Where do reports live, and how does one row of their CSVs change while others write?"""
+"""Where do reports live, and how do rows of their CSVs change while others write?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from filelock import FileLock
 from erlib.config import project_root
 from erlib.errors import unknown
 
+STAGE = "ERLIB_STAGE"  # set while a notebook is executed: the folder to write to (`staging`)
 PAPERS = {
     "er_lens": "Explanation Regularisation through the Lens of Attributions",
     "regex": "Towards Faithful Explanations for Text Classification with Robustness Improvement "
@@ -29,7 +30,7 @@ PAPERS = {
 
 
 def reports_folder(profile: str, root: Path | str | None = None) -> Path:
-    """`reports/<profile>` under the root, which is `project_root()` unless given."""
+    """`reports/<profile>` under the root; not given, it is the stage, or else the project."""
     return _folder("reports", profile, root)
 
 
@@ -41,7 +42,7 @@ def figures_folder(profile: str, root: Path | str | None = None) -> Path:
 def _folder(kind: str, profile: str, root: Path | str | None) -> Path:
     if not re.fullmatch(r"[a-z0-9_-]+", profile):
         raise ValueError(f"a profile's name is lower-case letters and digits, got {profile!r}")
-    return (Path(root) if root is not None else project_root()) / kind / profile
+    return Path(root or os.environ.get(STAGE) or project_root()) / kind / profile
 
 
 def known_paper(paper: str) -> str:
@@ -65,16 +66,35 @@ def upsert(path: Path, row: Mapping[str, object], key: Sequence[str]) -> None:
     Rows are kept in the order of the papers and of their numbers, whoever wrote first. Several
     notebooks may write at once: the file is locked while it is read and replaced whole.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = {name: "" if value is None else str(value) for name, value in row.items()}
-    with FileLock(path.parent / f".{path.name}.lock"):
+    with _locked(path):
         rows = [r for r in read_rows(path) if any(r.get(k) != text[k] for k in key)]
         rows = sorted([*rows, text], key=lambda r: [_natural(r.get(k, "")) for k in key])
-        out = io.StringIO(newline="")
-        writer = csv.DictWriter(out, fieldnames=list(text), restval="", extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_whole(path, out.getvalue())
+        _write_rows(path, rows, columns=list(text))
+
+
+def replace_rows(path: Path, paper: str, rows: Sequence[Mapping[str, str]]) -> None:
+    """Put these rows, in their order, in place of all that the paper had; no rows, no file."""
+    with _locked(path):
+        merged = [*rows, *(r for r in read_rows(path) if r["paper"] != paper)]
+        if merged:
+            ordered = sorted(merged, key=lambda r: _natural(r["paper"]))
+            _write_rows(path, ordered, columns=list(merged[0]))
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _locked(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path.parent / f".{path.name}.lock")
+
+
+def _write_rows(path: Path, rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, fieldnames=columns, restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, out.getvalue())
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

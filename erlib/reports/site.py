@@ -82,7 +82,8 @@ class _Site:
         rows = [r for r in read_rows(self.reports / "artefacts.csv") if r["paper"] == name]
         claims = [r for r in self.claims if r["paper"] == name]
         own_page = self.page_of(name)
-        if not (rows or claims or own_page):
+        failed = any(self.reports.glob(f"*_{name}.failed.ipynb"))
+        if not (rows or claims or own_page or failed):
             return None
         anchors = {r["id"]: f"{own_page}#{name}-{r['id']}" for r in rows} if own_page else {}
         return {
@@ -90,6 +91,7 @@ class _Site:
             "title": PAPERS[name],
             "short": NAMES[name],
             "page": own_page,
+            "failed": failed,
             "counts": tally(claims),
             "claims": [_claim(r, anchors) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
@@ -117,6 +119,7 @@ class _Site:
         return {
             "label": label(row["id"]),
             "caption": row["caption"],
+            "alt": row.get("alt") or row["caption"],  # reports made before figures were described
             "png": f"{there}.png",
             "href": anchors.get(row["id"], f"{there}.png"),
         }
@@ -143,7 +146,6 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         "seeds": row["seeds"],
         "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
         "picture": interval_svg(row),
-        "said": _said(row),
         "sources": sources,
         "href": next((s["href"] for s in sources if s["href"]), ""),
     }

@@ -31,6 +31,7 @@ def test_a_table_is_saved_in_full_and_entered_once(tmp_path, emit):
         {
             "paper": "er_lens", "id": "table-2", "kind": "table", "rows": "1", "seeds": "0 1",
             "sources": "", "reduced": "", "caption": "Another.",
+            "alt": "",
         }
     ]  # fmt: skip
 
@@ -54,6 +55,18 @@ def test_a_figure_is_saved_as_png_and_pdf_that_do_not_change(tmp_path, emit):
     assert png.startswith(b"\x89PNG") and pdf.startswith(b"%PDF") and b"CreationDate" not in pdf
     assert read_rows(tmp_path / "reports/quick/artefacts.csv")[0]["kind"] == "figure"
     assert (tmp_path / "reports/quick/tables/er_lens-figure-9.csv").exists()
+
+
+def test_the_alt_text_of_a_figure_is_what_is_seen_in_it_and_a_given_one_wins(
+    tmp_path, emit, monkeypatch
+):
+    shown = []
+    monkeypatch.setattr("erlib.reports.artefacts.show", lambda html, _: shown.append(html))
+    emit("figure-1", plain_figure())
+    emit("figure-2", plain_figure(), alt="F1 rises.")
+    seen = [parsed(html).img["alt"] for html in shown]
+    assert seen == ["A line chart: “F1 (%)” against “epoch”.", "F1 rises."]
+    assert [row["alt"] for row in read_rows(tmp_path / "reports/quick/artefacts.csv")] == seen
 
 
 def test_no_figure_stays_open(emit):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import nbformat
@@ -51,6 +52,14 @@ def changes(project):
     return freshness.out_of_date("er_lens", "quick", project)
 
 
+def written(project, monkeypatch):
+    """A copy of the claims and of the papers' tables that a test may change."""
+    for kind in ("claims", "paper_tables"):
+        shutil.copytree(freshness.PACKAGE / kind, project / "erlib" / kind)
+    monkeypatch.setattr(freshness, "PACKAGE", project / "erlib")
+    return project / "erlib"
+
+
 def test_everything_that_a_description_names_is_found_in_the_runs_beneath_it_too():
     found = freshness.used([EVAL])
     assert found["models"] == ["bert", "minilm"]
@@ -79,6 +88,41 @@ def test_a_change_of_the_profile_counts_for_the_papers_whose_entry_it_is(project
     assert changes(project) == []
     monkeypatch.setattr(freshness, "load_profile", lambda _: {**profile, "er_lens": {}})
     assert changes(project) == ["the profile has changed"]
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("claims/er_lens.toml", ["the list of claims has changed"]),
+        ("paper_tables/er_lens/table2.csv", ["the copy of the paper's tables has changed"]),
+        ("claims/saloss.toml", []),
+        ("paper_tables/saloss/table2.csv", []),
+    ],
+)
+def test_a_change_of_the_claims_or_of_the_printed_numbers_counts_for_their_paper(
+    project, monkeypatch, file, said
+):
+    path = written(project, monkeypatch) / file
+    assert changes(project) == []
+    path.write_text(path.read_text(encoding="utf-8").replace("0.", "1."), encoding="utf-8")
+    assert changes(project) == said
+
+
+def test_a_comment_among_the_claims_changes_nothing(project, monkeypatch):
+    path = written(project, monkeypatch) / "claims/er_lens.toml"
+    path.write_text(path.read_text(encoding="utf-8") + "\n# a comment\n", encoding="utf-8")
+    assert changes(project) == []
+
+
+def test_a_report_from_before_the_claims_were_recorded_counts_as_older_and_says_why(project):
+    file = freshness.sources_file("er_lens", "quick", project)
+    sources = json.loads(file.read_text())
+    del sources["claims"], sources["paper_tables"]
+    file.write_text(json.dumps(sources))
+    assert changes(project) == [
+        "it was made before the list of claims was recorded",
+        "it was made before the copy of the paper's tables was recorded",
+    ]
 
 
 def test_a_new_version_counts_for_the_methods_that_were_used(project, monkeypatch):

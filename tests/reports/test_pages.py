@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
-from erlib.reports import build_index
+from erlib.reports import build_index, render_notebook
+from erlib.reports.markup import table_html
 from tests.browser import NEEDS_CHROMIUM, chromium
-from tests.readable import PHONE, complaints, faults
-from tests.reports.sample import finished_profile
+from tests.readable import DESK, PHONE, complaints, faults
+from tests.reports.sample import finished_profile, html_output, notebook
 
 pytestmark = [pytest.mark.browser, NEEDS_CHROMIUM]
 TABLE = "#er_lens-table-2 table"
@@ -100,4 +102,40 @@ def test_the_contents_wait_folded_on_a_phone(browser, reports):
     assert not entry.is_visible()
     tab.get_by_text("Contents").click()
     assert entry.is_visible()
+    tab.close()
+
+
+def test_a_phone_says_what_each_verdict_means_and_how_many_claims_have_it(browser, reports):
+    tab = browser.new_page(viewport={"width": PHONE, "height": 800})
+    tab.goto((reports / "index.html").as_uri())
+    legend = tab.locator(".matrix thead th").filter(visible=True).all_inner_texts()
+    assert [" ".join(text.split()) for text in legend] == [
+        "✓ holds 1 on the claimed side, and large enough",
+        "↗ holds (direction) 0 on the claimed side, but smaller",
+        "? inconclusive 1 the runs do not decide",
+        "✗ fails 1 the other way, or far smaller than claimed",
+    ]
+    tab.close()
+
+
+@pytest.mark.parametrize("headings", [True, False])
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_a_heading_stands_over_its_column_however_far_the_table_is_scrolled(
+    browser, tmp_path, width, headings
+):
+    """Row headings stay where they are; without them the first column moves like any other."""
+    wide = pd.DataFrame({f"a long heading {i}": ["some words here"] for i in range(20)})
+    wide.index = pd.Index(["a row"], name="row") if headings else wide.index
+    table = html_output(table_html(wide, "er_lens-table-1", ""))
+    page = render_notebook(notebook(tmp_path / "01_er_lens.ipynb", table))
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto(page.as_uri())
+
+    def left(selector):
+        return tab.locator(f"#er_lens-table-1 {selector}").first.bounding_box()["x"]
+
+    before = left("thead th")
+    tab.locator("#er_lens-table-1 .scroll").evaluate("box => { box.scrollLeft = 300; }")
+    assert left("thead th") == left("tbody tr > *")
+    assert left("thead th") == pytest.approx(before if headings else before - 300, abs=1)
     tab.close()

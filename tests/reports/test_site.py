@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from urllib.parse import unquote
 
+import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
@@ -66,11 +67,13 @@ def test_the_matrix_has_each_claim_under_its_verdict_with_what_was_measured(prof
     assert heads == ["✓ holds 1", "↗ holds (direction) 0", "? inconclusive 1", "✗ fails 1"]
     cells = {td["data-label"]: td for td in matrix.tbody.find_all("td")}
     links = {verdict: [a["href"] for a in td.find_all("a")] for verdict, td in cells.items()}
+    table = "01_er_lens.html#er_lens-table-2"
     assert links == {
         "holds": ["#er_lens-ER-C4"], "holds (direction)": [],
-        "inconclusive": ["#er_lens-ER-C1"], "fails": ["#er_lens-ER-C18"],
+        "inconclusive": ["#er_lens-ER-C1", table], "fails": ["#er_lens-ER-C18", table],
     }  # fmt: skip
-    assert cells["holds"].small.get_text() == "ours 4.1, 3.85 to 4.35; paper 4.6"
+    assert cells["holds"].small.get_text() == "4.1, paper 4.6 3.85 to 4.35"
+    assert cells["inconclusive"].small.get_text() == "1, paper 0.912 no interval"
 
 
 def test_our_value_leads_to_the_first_table_that_exists(profile):
@@ -119,8 +122,18 @@ def test_text_from_elsewhere_is_escaped(profile):
 
 def test_images_have_alt_text(profile):
     _, soup = profile
-    assert soup.find("img")["alt"] == "Per seed."
+    image = soup.find("img")
+    assert image["alt"] == "A line chart: “F1 (%)” against “epoch”."
+    assert image["alt"] not in image.find_parent("figure").figcaption.get_text()
     assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in soup.find_all("svg"))
+
+
+def test_a_figure_from_before_figures_were_described_has_its_caption(tmp_path):
+    root = finished_profile(tmp_path)
+    artefacts = root / "reports/quick/artefacts.csv"
+    pd.read_csv(artefacts, dtype=str).drop(columns="alt").to_csv(artefacts, index=False)
+    soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
+    assert soup.find("img")["alt"] == "Per seed."
 
 
 def test_provenance_is_kept_as_data_too(profile):
