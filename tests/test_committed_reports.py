@@ -6,7 +6,6 @@ The quick profile's quote the same texts, so the rule for quotations is tested o
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections import Counter
 from functools import cache
@@ -89,10 +88,7 @@ def test_git_keeps_out_what_is_made_again_and_takes_what_is_read(path: str, kept
     assert (git("check-ignore", "-q", "--no-index", path).returncode == 0) == kept_out
 
 
-@pytest.mark.skipif(
-    not PAGES and os.environ.get("CI") != "true",
-    reason="no reports are committed, which is a failure with CI=true",
-)
+@committed
 def test_the_cpu_profile_s_index_and_every_report_of_it_are_there():
     pages = ["index.html", *(f"{name}.html" for name in NOTEBOOKS.values())]
     assert [name for name in pages if not (ROOT / "reports" / "cpu" / name).exists()] == []
