@@ -85,10 +85,12 @@ def _bars(shown: Prediction, order: Prediction) -> Markup:
         kept[-1] = winner
     bars = [
         Markup(
-            '<div class="bar{}"><span class="name" dir="auto">{}</span><span class="track">'
+            '<div class="bar{}"><span class="name" dir="auto" title="{}">{}</span>'
+            '<span class="track">'
             '<span style="width:{}%"></span></span><span class="p">{}</span></div>'
         ).format(
             Markup(" winner") if name == winner else "",
+            name,
             name,
             f"{100 * p[name]:.1f}",
             f"{p[name]:.3f}",
