@@ -21,7 +21,6 @@ from erlib.metrics.faithfulness import faithfulness
 # Deleting tokens is what clicking a word does too, but moves the answer of a span model.
 PROTOCOLS = {"classify": "er_lens", "span": "regex"}
 
-
 # The library's 50 points take more than a second for a sentence on MiniLM; the scores of 20 differ
 # little from those of 300 (r ≥ 0.999), those of 10 by a third of the largest.
 FASTER = {"integrated_gradients": "explorer"}

@@ -98,7 +98,8 @@ def lab(tmp_path_factory):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=home)
         try:
             _wait_for(f"http://127.0.0.1:{port}/api?token={TOKEN}", server, home / "log")
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={TOKEN}"
+            # `reset`: or the notebooks of earlier tests are open, too
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?reset&token={TOKEN}"
         finally:
             server.terminate()
             server.wait(20)
