@@ -15,7 +15,7 @@ vectors F_i(j), and (1)–(4) run over blocks of pairs (i, j), so that memory is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -52,7 +52,9 @@ def alti(request: Request) -> Scores:
     for text in single_texts(request):
         pairs = pairs_at_once(layers[0], text.length, free_for(request))
         rolled = rolled_out(layers, text.states, text.attentions, read[text.row], pairs=pairs)
-        rows[text.row, :, : text.length] = rolled
+        for number, row in enumerate(rolled):
+            rows[text.row, number, : text.length] = row
+            request.progress(number + 1, len(layers))
     return Scores(rows[:, -1], rows if request.per_layer else None)
 
 
@@ -63,21 +65,19 @@ def rolled_out(
     read: int,
     *,
     pairs: int,
-) -> Tensor:
-    """[layer, token]: the read row of M^ℓ for every layer, of one text.
+) -> Iterator[Tensor]:
+    """The read row of M^ℓ of one text, [token], layer after layer.
 
     states: the layers' inputs [token, D], what follows is not looked at; attentions: [head, query,
     key]. Of the last layer only the read row is made.
     """
     last = len(layers) - 1
     mixed = torch.eye(len(states[0]), dtype=states[0].dtype, device=states[0].device)  # M^0
-    rows = []
     for i, view in enumerate(layers):
         queries = slice(read, read + 1) if i == last else slice(None)
         c = contributions(view, states[i], attentions[i], queries=queries, pairs=pairs)
         mixed = c @ mixed  # (5)
-        rows.append(mixed[-1 if i == last else read])
-    return torch.stack(rows)
+        yield mixed[-1 if i == last else read]
 
 
 def contributions(

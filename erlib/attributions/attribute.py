@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from erlib.attributions.explained import TARGETS, check_target, chosen_target
 from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
-from erlib.attributions.registry import METHODS, Method, Request, Scores
+from erlib.attributions.registry import METHODS, Method, Progress, Request, Scores, unwatched
 from erlib.attributions.registry import method as registered
 from erlib.attributions.variants import Options, options_of
 from erlib.data.encoding import Encoded, batch_indices
@@ -121,8 +121,12 @@ def attribute_encoded(
     batch_size: int | None = None,
     max_memory: str | None = None,
     seed: int = 0,
+    progress: Progress = unwatched,
 ) -> list[Attribution]:
-    """`attribute` for texts that are encoded already."""
+    """`attribute` for texts that are encoded already.
+
+    progress: called by lime, alti and decompx between the parts of each text; it may raise to stop.
+    """
     chosen = registered(method)
     options = options_of(method, variant, classifier.family)
     if level not in LEVELS:
@@ -141,6 +145,7 @@ def attribute_encoded(
             texts = [encoded[i] for i in indices]
             seeds = [text_seed(seed, text) for text in texts]
             request = _request(classifier, texts, chosen, target, per_layer, seeds, budget, options)
+            request.progress = progress
             with _drawing(seeds[0], options.dropout):
                 scores = chosen.function(request)
             for row, (i, text) in enumerate(zip(indices, texts, strict=True)):

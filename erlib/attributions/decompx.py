@@ -176,6 +176,7 @@ def _made_parts(request: Request, text: TextStates, reads: Sequence[int]) -> Rea
     lengths, x = [], text.states[0]
     for x in decomposed(layers, text.states, text.attentions, reads, rows=rows, sources=sources):
         lengths.append(x.norm(dim=-1))
+        request.progress(len(lengths), len(layers))
     return ReadParts(torch.stack(lengths, dim=1), x)
 
 

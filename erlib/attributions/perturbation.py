@@ -95,8 +95,10 @@ def _answers(request: Request, row: int, feature: Tensor, masks: np.ndarray) -> 
     budget = memory_budget(request.max_memory, classifier.device)
     rows = min(MOST_ROWS, texts_that_fit(classifier, n, budget, graph=False))
     pad = int(classifier.tokenizer.pad_token_id)
-    answers = []
-    for chunk in kept.to(classifier.device).split(rows):
+    answers: list[Tensor] = []
+    chunks = kept.to(classifier.device).split(rows)
+    for chunk in chunks:
+        request.progress(len(answers), len(chunks))
         copies = {name: tensor.expand(len(chunk), -1) for name, tensor in inputs.items()}
         copies["input_ids"] = copies["input_ids"].masked_fill(~chunk, pad)
         target = request.target[row].expand(len(chunk), *request.target[row].shape)

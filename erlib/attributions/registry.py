@@ -15,6 +15,12 @@ from erlib.data.encoding import Batch
 from erlib.errors import unknown
 from erlib.models.classifier import Classifier, Output
 
+Progress = Callable[[int, int], None]  # parts that are done, and how many there are
+
+
+def unwatched(done: int, total: int) -> None:
+    """The progress of a method that nobody waits for."""
+
 
 @dataclass
 class Request:
@@ -23,7 +29,9 @@ class Request:
     `target` is the explained class, [batch], or the span (start, end), [batch, 2]; `seeds` has one
     seed per text, so that a stochastic method gives a text the same scores in any batch;
     `max_memory` is in bytes, None for a share of what is free. `output` is in the graph for a
-    method whose `needs` name "gradients", and only then.
+    method whose `needs` name "gradients", and only then. A slow method calls `progress` between its
+    parts, where the model is as it was and may be asked something else; what it raises ends the
+    method.
     """
 
     classifier: Classifier
@@ -35,6 +43,7 @@ class Request:
     options: Options = field(default_factory=Options)
     gradients: bool = False
     known_output: Output | None = None  # of the pass in which the predicted class was found
+    progress: Progress = unwatched
 
     @cached_property
     def output(self) -> Output:

@@ -92,6 +92,7 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "agreement": _AGREEMENT,
         "agreement_10": replace(_AGREEMENT, steps=10),  # profiles without a GPU
         "agreement_dropout": _DROPOUT,
+        "explorer": Options(steps=20),  # a sentence in half a second without a GPU
     },
     "deeplift": {
         "captum": Options(),

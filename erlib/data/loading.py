@@ -81,6 +81,11 @@ def _info(name: str, source: str) -> CorpusInfo:
     return info
 
 
+def splits_of(name: str, source: str) -> list[str]:
+    """The splits that a source has of a corpus; nothing is loaded."""
+    return _splits(_info(name, source), source)
+
+
 def _splits(info: CorpusInfo, source: str) -> list[str]:
     if source == "packaged":
         return list(SPLITS)

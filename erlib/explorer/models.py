@@ -17,6 +17,8 @@ from erlib.training.listing import run_label
 from erlib.training.store import Sealed, Store
 
 KEPT_OPEN = 8  # models in memory
+# How the names of the library's classes end that have a head.
+CLASSIFIES, ANSWERS = "ForSequenceClassification", "ForQuestionAnswering"
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,19 @@ def trained_runs(store: Store) -> dict[str, str]:
     return {label: path for _, label, path in sorted(found)}
 
 
-@lru_cache(maxsize=KEPT_OPEN)
 def open_model(name: str) -> Model:
-    """A run's folder, or any name that `load_classifier` knows; kept in memory."""
+    """A run's folder, or any name that `load_classifier` knows; kept in memory until it changes."""
+    return _opened(name, _saved_at(Path(name)))
+
+
+def _saved_at(folder: Path) -> int:
+    """When the newest file of a folder was written; 0 for what is no folder."""
+    files = (file for file in folder.glob("*") if file.is_file())
+    return max((file.stat().st_mtime_ns for file in files), default=0)
+
+
+@lru_cache(maxsize=KEPT_OPEN)
+def _opened(name: str, saved_at: int) -> Model:
     classifier = _with_own_head(name).eval().to(default_device())
     folder = Path(classifier.name)
     if (folder / "spec.json").exists():
@@ -49,13 +61,10 @@ def open_model(name: str) -> Model:
         data = run.read("spec.json")["data"]
         classes = tuple(data["classes"]) or local_info(data["corpus"]).labels
         return Model(run_label(run), classifier, classes)
-    config = classifier.model.config
-    names = getattr(config, "id2label", None) or {}
+    names = getattr(classifier.model.config, "id2label", None) or {}
     count = 0 if classifier.task == "span" else max(2, classifier.num_labels)
     classes = tuple(str(names.get(i, i)) for i in range(count))
-    trained = (folder / SETTINGS_FILE).exists() or _has_head(classifier)
-    note = "" if trained else "its head was never trained, so its predictions are arbitrary"
-    return Model(name, classifier, classes, note)
+    return Model(name, classifier, classes, _doubt(classifier))
 
 
 def _with_own_head(name: str) -> Classifier:
@@ -63,10 +72,14 @@ def _with_own_head(name: str) -> Classifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the default head, which is replaced below
         classifier = load_classifier(name, seed=0)
-        if (Path(classifier.name) / SETTINGS_FILE).exists() or not _has_head(classifier):
+        if _is_ours(classifier):
             return classifier
-        if _architecture(classifier).endswith("ForQuestionAnswering"):
+        architecture = _architecture(classifier)
+        if architecture.endswith(ANSWERS):
             return load_classifier(name, seed=0, task="span")
+        if not architecture.endswith(CLASSIFIES):
+            return classifier
+        _refuse_no_classes(classifier)
         activation = FAMILIES[classifier.family].library_activation
         if activation is HEADS[classifier.head].activation:
             return classifier
@@ -76,13 +89,36 @@ def _with_own_head(name: str) -> Classifier:
         return load_classifier(name, seed=0, head=head)
 
 
-def _has_head(classifier: Classifier) -> bool:
-    """Whether the checkpoint brings a head that we can read; decoders' have no dense map."""
-    family = FAMILIES.get(classifier.family)
+def _refuse_no_classes(classifier: Classifier) -> None:
+    """What is shown are probabilities of classes of which one is right."""
+    problem = getattr(classifier.model.config, "problem_type", None)
+    if problem == "multi_label_classification":
+        found = "gives several labels to a text (problem_type multi_label_classification)"
+    elif problem == "regression" or classifier.num_labels == 1:
+        found = "gives a text a number instead of a class (one logit, or problem_type regression)"
+    else:
+        return
+    raise ValueError(
+        f"{classifier.name} {found}; what can be shown: classifiers with two or more classes of "
+        "which one is right, and models that answer questions with a span"
+    )
+
+
+def _doubt(classifier: Classifier) -> str:
+    """Why the predictions may mean nothing."""
     architecture = _architecture(classifier)
-    if family is None or architecture.endswith("ForQuestionAnswering"):
-        return family is not None
-    return architecture.endswith("ForSequenceClassification") and bool(family.library_activation)
+    if _is_ours(classifier) or architecture.endswith(CLASSIFIES):
+        return ""
+    if not architecture.endswith(ANSWERS):
+        return "its head was never trained, so its predictions are arbitrary"
+    # erlib's BigBird answers with one linear map, the library's with a feed-forward block.
+    unread = classifier.family == "big_bird"
+    return "its own head cannot be read, so its predictions are arbitrary" if unread else ""
+
+
+def _is_ours(classifier: Classifier) -> bool:
+    """Whether erlib saved it, and so knows its task and head."""
+    return (Path(classifier.name) / SETTINGS_FILE).exists()
 
 
 def _architecture(classifier: Classifier) -> str:

@@ -2,6 +2,7 @@
 // what is shown. All HTML comes from the kernel, where every character of a text is escaped.
 
 const SECTIONS = ["text", "predictions", "heatmaps", "agreement", "curves"];
+const LINES = ".words, .heatmaps .text"; // what words stand in
 const LONGEST = 16000; // pixels: browsers refuse taller canvases
 
 function element(tag, className, text) {
@@ -29,6 +30,9 @@ function copyOf(root) {
     copy.style.setProperty(name, theme.getPropertyValue(name));
   }
   for (const live of copy.querySelectorAll(".toolbar, .status, .message")) live.remove();
+  for (const word of copy.querySelectorAll("[data-place]")) {
+    for (const name of ["role", "tabindex", "aria-pressed"]) word.removeAttribute(name);
+  }
   return copy;
 }
 
@@ -70,6 +74,23 @@ async function asPng(root) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
+// Arrows, Home and End take the focus to another word of the same line, and the line's tab stop too.
+function moveFocus(word, key) {
+  const line = word.closest(LINES);
+  const words = [...line.querySelectorAll("[data-place]")];
+  const rightwards = getComputedStyle(line).direction === "rtl" ? -1 : 1;
+  const at = words.indexOf(word);
+  const to = {
+    ArrowRight: at + rightwards, ArrowLeft: at - rightwards,
+    ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: words.length - 1,
+  }[key];
+  if (!words[to]) return false;
+  word.tabIndex = -1;
+  words[to].tabIndex = 0;
+  words[to].focus();
+  return true;
+}
+
 function render({ model, el }) {
   const root = element("div", "erlib-explorer");
   const style = element("style");
@@ -77,12 +98,18 @@ function render({ model, el }) {
   const message = element("p", "message");
   message.setAttribute("role", "alert");
   const status = element("div", "status");
+  status.setAttribute("role", "status");
   const bar = element("progress");
+  bar.setAttribute("aria-label", "progress of the explanation");
   const doing = element("span");
-  status.append(bar, doing);
+  const clock = element("span");
+  clock.setAttribute("aria-hidden", "true"); // nobody wants to hear every second
+  status.append(bar, doing, clock);
   const toolbar = element("div", "toolbar");
   const sections = Object.fromEntries(SECTIONS.map((name) => [name, element("section", name)]));
-  root.append(style, message, status, toolbar, ...Object.values(sections));
+  const results = element("div", "results");
+  results.append(...Object.values(sections));
+  root.append(style, message, status, toolbar, results);
   el.append(root);
 
   function button(label, action) {
@@ -97,40 +124,61 @@ function render({ model, el }) {
     toolbar.append(made);
     return made;
   }
-  const restore = button("Put all words back", () => model.send({ restore: true }));
+  const restore = button("Put all words back", () => tell({ restore: true }));
   button("Save as HTML", () => save(asHtml(root), "explorer.html"));
   button("Save as PNG", async () => save(await asPng(root), "explorer.png"));
+
+  // The text that is shown may be another by the time the kernel hears of it.
+  function tell(what) {
+    model.send({ ...what, generation: model.get("generation") });
+  }
 
   function strike() {
     const removed = new Set(model.get("removed"));
     for (const word of root.querySelectorAll("[data-place]")) {
-      word.classList.toggle("removed", removed.has(word.dataset.place));
+      const gone = removed.has(word.dataset.place);
+      word.classList.toggle("removed", gone);
+      word.setAttribute("aria-pressed", String(gone));
     }
     restore.disabled = removed.size === 0;
+  }
+
+  // Each line of words is one stop of the Tab key; arrows go from word to word within it.
+  function makeReachable(section) {
+    for (const line of section.querySelectorAll(LINES)) {
+      line.setAttribute("data-lm-suppress-shortcuts", "true"); // or JupyterLab takes the keys
+      line.querySelectorAll("[data-place]").forEach((word, i) => {
+        word.setAttribute("role", "button");
+        word.tabIndex = i ? -1 : 0;
+      });
+    }
   }
 
   function show(name) {
     sections[name].innerHTML = model.get(name);
     toolbar.hidden = !model.get("text");
+    makeReachable(sections[name]);
     strike();
   }
 
-  let since = 0, clock = null;
+  let since = 0, ticking = null;
   function tick() {
-    const { done, total, doing: what } = model.get("progress");
-    bar.max = total;
-    bar.value = done;
     const seconds = Math.round((Date.now() - since) / 1000);
-    doing.textContent = `${done + 1} of ${total}: ${what}` + (seconds ? `, ${seconds} s` : "");
+    clock.textContent = seconds ? `${seconds} s` : "";
   }
   function progress() {
-    clearInterval(clock);
-    const waiting = Object.keys(model.get("progress")).length > 0;
+    const { done, total, doing: what } = model.get("progress");
+    const waiting = what !== undefined;
     status.hidden = !waiting;
-    root.setAttribute("aria-busy", String(waiting));
+    results.setAttribute("aria-busy", String(waiting)); // not the status, which would be silenced
+    const said = waiting ? `${Math.min(Math.floor(done) + 1, total)} of ${total}: ${what}` : "";
+    if (waiting) Object.assign(bar, { max: total, value: done });
+    if (said === doing.textContent) return; // another part of the same step
+    doing.textContent = said;
+    clearInterval(ticking);
     if (!waiting) return;
     since = Date.now();
-    clock = setInterval(tick, 500);
+    ticking = setInterval(tick, 500);
     tick();
   }
   function say() {
@@ -139,7 +187,17 @@ function render({ model, el }) {
 
   root.addEventListener("click", (event) => {
     const word = event.target.closest("[data-place]");
-    if (word) model.send({ place: word.dataset.place });
+    if (word) tell({ place: word.dataset.place });
+  });
+  root.addEventListener("keydown", (event) => {
+    const word = event.target.closest("[data-place]");
+    if (!word) return;
+    if (event.key === "Enter" || event.key === " ") {
+      tell({ place: word.dataset.place });
+    } else if (!moveFocus(word, event.key)) {
+      return;
+    }
+    event.preventDefault(); // Space would scroll
   });
   for (const name of SECTIONS) model.on(`change:${name}`, () => show(name));
   model.on("change:removed", strike);
@@ -148,7 +206,7 @@ function render({ model, el }) {
   SECTIONS.forEach(show);
   progress();
   say();
-  return () => clearInterval(clock);
+  return () => clearInterval(ticking);
 }
 
 export default { render };

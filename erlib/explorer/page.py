@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from erlib.attributions import METHODS, Attribution
 from erlib.explorer.chart import chart_svg, key_html
-from erlib.explorer.reading import Prediction, Reading, places
+from erlib.explorer.reading import Prediction, Reading, label, places
 from erlib.explorer.texts import Text
 from erlib.reports.heatmap import FOR, legend_html, line_html
 
@@ -85,10 +85,12 @@ def _bars(shown: Prediction, order: Prediction) -> Markup:
         kept[-1] = winner
     bars = [
         Markup(
-            '<div class="bar{}"><span class="name" dir="auto">{}</span><span class="track">'
+            '<div class="bar{}"><span class="name" dir="auto" title="{}">{}</span>'
+            '<span class="track">'
             '<span style="width:{}%"></span></span><span class="p">{}</span></div>'
         ).format(
             Markup(" winner") if name == winner else "",
+            name,
             name,
             f"{100 * p[name]:.1f}",
             f"{p[name]:.3f}",
@@ -108,7 +110,7 @@ def heatmaps_html(readings: Sequence[Reading], methods: Sequence[str], level: st
     rows = [
         Markup('<tr><th scope="row" title="{}">{}</th>{}</tr>').format(
             METHODS[method].summary,
-            method,
+            label(method),
             joined(
                 [
                     Markup("<td>{}</td>").format(_cell(reading, scores.get(method), method))
@@ -178,12 +180,12 @@ def _correlation(value: float, diagonal: bool) -> Markup:
 
 def curves_html(readings: Sequence[Reading]) -> Markup:
     """For each model, what is left of its prediction when the best tokens are kept or removed."""
-    explained = [reading for reading in readings if reading.explained]
-    if not explained:
+    measured = [reading for reading in readings if reading.measured]
+    if not measured:
         return Markup("")
-    methods = list(dict.fromkeys(m for reading in explained for m in reading.explained))
+    methods = list(dict.fromkeys(m for reading in measured for m in reading.measured))
     charts = []
-    for reading in explained:
+    for reading in measured:
         frame = reading.curves()
         full = float(frame["p_full"].iloc[0])
         pair = joined(

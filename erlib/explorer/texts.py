@@ -9,6 +9,7 @@ from typing import Any
 from datasets import Dataset
 
 from erlib.data import load_data, select_rows
+from erlib.data.loading import splits_of
 from erlib.data.local import local_info
 from erlib.models import Classifier
 
@@ -68,11 +69,10 @@ def typed(first: str, second: str = "") -> Text:
 
 
 def offered(corpus: str, source: str) -> list[Text]:
-    """Texts of a corpus that no model was trained on: of its test split, or else of dev."""
-    try:
-        data = load_data(corpus, split="test", source=source)
-    except FileNotFoundError:
-        data = load_data(corpus, split="dev", source=source)
+    """Texts of a corpus that no model was trained on: of its test split or, without one, of dev."""
+    splits = splits_of(corpus, source)
+    split = "dev" if "dev" in splits and "test" not in splits else "test"
+    data = load_data(corpus, split=split, source=source)
     kind = local_info(corpus).rationale or "human"
     return [_from_row(row, data, kind) for row in select_rows(data, OFFERED)]
 

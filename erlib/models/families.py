@@ -32,7 +32,7 @@ class Family:
     layers: str  # the list of layers, below the body
     span_out: str = "qa_outputs"
     decoder: bool = False  # causal; the head reads the last real token
-    library_activation: type[nn.Module] | None = nn.Tanh  # None: the library's head has no dense
+    library_activation: type[nn.Module] = nn.Tanh  # Identity: the library's head is one linear map
     config: tuple[tuple[str, Any], ...] = ()  # settings forced on the configuration
 
 
@@ -96,7 +96,7 @@ FAMILIES: dict[str, Family] = {
         out="score.out_proj",
         layers="h",
         decoder=True,
-        library_activation=None,
+        library_activation=nn.Identity,
         config=(("use_cache", False),),
     ),
     "llama": Family(
@@ -108,7 +108,7 @@ FAMILIES: dict[str, Family] = {
         out="score.out_proj",
         layers="layers",
         decoder=True,
-        library_activation=None,
+        library_activation=nn.Identity,
         config=(("use_cache", False),),
     ),
 }

@@ -5,6 +5,7 @@ pooled     dense → tanh → dropout .1 → linear                   (saloss.md
 agreement  dense → ReLU → dropout .1 → linear, one logit        (agreement.md §3)
 relu       dense → ReLU → linear: the library's own for DistilBERT
 gelu       dense → GELU → linear: the library's own for ELECTRA and, but for 1e-4, BigBird
+linear     one linear map without bias: the library's own for GPT-2 and Llama, and only theirs
 
 `er` and `pooled` have the same parameters and differ in dropout alone. New weights are drawn as
 the library draws them: normal with the configuration's `initializer_range`, biases zero.
@@ -38,6 +39,7 @@ HEADS = {
     "agreement": Head(nn.ReLU, 0.1, num_labels=1),
     "relu": Head(nn.ReLU, 0.0),
     "gelu": Head(nn.GELU, 0.0),
+    "linear": Head(nn.Identity, 0.0),
 }
 
 
@@ -63,6 +65,22 @@ class DenseHead(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         """Logits, called by the library's own forward: states [batch, token, dim]."""
         return self.out_proj(self.pool(states[:, 0] if self.first else states))
+
+
+class LinearHead(nn.Linear):
+    """A decoder's head in the library: a map that is the inner and the last one at once."""
+
+    @property
+    def dense(self) -> nn.Linear:
+        return self
+
+    @property
+    def out_proj(self) -> nn.Linear:
+        return self
+
+    def pool(self, state: Tensor) -> Tensor:
+        """The vector fed to the map: the read token's state as it is."""
+        return state
 
 
 class DistilBertWithHead(DistilBertForSequenceClassification):
@@ -117,6 +135,9 @@ def install_encoder(model: PreTrainedModel, head: Head) -> None:
 def install_decoder(model: PreTrainedModel, head: Head) -> None:
     """GPT-2, Llama: the same head at `score`, which the library applies to every token."""
     config = model.config
+    if head.activation is nn.Identity:
+        model.score = LinearHead(config.hidden_size, config.num_labels, bias=False)
+        return
     model.score = DenseHead(config.hidden_size, config.num_labels, head, first=False)
 
 
@@ -142,6 +163,7 @@ def pool_decoder(model: PreTrainedModel, state: Tensor, pooler_output: Tensor | 
 
 @torch.no_grad()
 def draw_linear(linear: nn.Linear, std: float) -> None:
-    """New weights for one linear map: normal(0, std), bias zero."""
+    """New weights for one linear map: normal(0, std), bias zero if it has one."""
     nn.init.normal_(linear.weight, std=std)
-    nn.init.zeros_(linear.bias)
+    if linear.bias is not None:
+        nn.init.zeros_(linear.bias)

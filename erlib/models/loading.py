@@ -84,7 +84,7 @@ def load_classifier(
         labels and explainer), or a trained run of the store, "run:1a2b", by how its hash begins.
     num_labels: 2 unless the directory says otherwise; the `agreement` head always has one logit.
     task: "classify" (default), or "span": start and end logits for every token.
-    head: "er" (default), "pooled" or "agreement": see `erlib.models.heads`.
+    head: "er" (default), "pooled", "agreement" or the library's own: see `erlib.models.heads`.
     specials: whether texts are read with [CLS], [SEP] and the like (default: yes; jwa: no).
     layers: keep only the first so many Transformer layers.
     seed: draws new weights from this seed and leaves the global generator as it was.
@@ -285,11 +285,15 @@ def _configure(
                 f"give a number from 1 to {config.num_hidden_layers}"
             )
         config.num_hidden_layers = layers
+    family = family_of(config.model_type)
+    if head == "linear" and not family.decoder:
+        raise ValueError(
+            f"the 'linear' head is that of GPT-2 and Llama, {config.model_type} has none"
+        )
     config.num_labels = num_labels
     for name in ("classifier_dropout", "seq_classif_dropout"):
         if hasattr(config, name):
             setattr(config, name, HEADS[head].dropout)
-    family = family_of(config.model_type)
     for name, value in family.config:
         setattr(config, name, value)
     if "attention_by_order" in quirks:

@@ -53,8 +53,8 @@ def test_contributions_in_blocks_of_any_size_are_those_of_the_whole_tensor(famil
             for layer, view in enumerate(classifier.layers):
                 c = contributions(view, states[layer], attentions[layer], pairs=pairs)
                 torch.testing.assert_close(c, expected[layer], atol=1e-12, rtol=0)
-            read = rolled_out(classifier.layers, states, attentions, 0, pairs=pairs)
-        torch.testing.assert_close(read, torch.stack([m[0] for m in rolled]), atol=1e-12, rtol=0)
+            read = list(rolled_out(classifier.layers, states, attentions, 0, pairs=pairs))
+        torch.testing.assert_close(read, [m[0] for m in rolled], atol=1e-12, rtol=0)
 
 
 def test_rows_of_a_layer_are_distributions_that_differ_between_tokens():

@@ -12,6 +12,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from PIL import Image
@@ -29,6 +30,30 @@ NASTY = (
     "<img src=x onerror=window.broken=2> &lt;i&gt; ]]> 👩‍🔬"
 )
 
+# The explorer, with a slow method that is as slow on every machine.
+PATIENT = """
+import time
+from dataclasses import replace
+
+import torch
+
+import erlib
+from erlib.attributions import METHODS
+from erlib.attributions.registry import Scores
+
+
+def lime(request):
+    "Takes two minutes, unless somebody stops it."
+    for part in range(1200):
+        request.progress(part, 1200)
+        time.sleep(0.1)
+    return Scores(torch.ones(request.mask.shape))
+
+
+METHODS["lime"] = replace(METHODS["lime"], function=lime)
+erlib.explore()
+"""
+
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
@@ -36,6 +61,9 @@ def lab(tmp_path_factory):
     home = tmp_path_factory.mktemp("lab")
     (home / "notebooks").mkdir()
     shutil.copy(ROOT / "notebooks" / "explore.ipynb", home / "notebooks")
+    patient = nbformat.read(home / "notebooks" / "explore.ipynb", as_version=4)
+    patient.cells = [nbformat.v4.new_code_cell(PATIENT)]
+    nbformat.write(patient, home / "notebooks" / "patient.ipynb")
     executed = finished_profile(home / "project") / "reports" / "quick" / "01_er_lens.ipynb"
     shutil.copy(executed, home / "notebooks" / "executed.ipynb")
     settings = home / "settings" / "@jupyterlab" / "apputils-extension"
@@ -70,7 +98,8 @@ def lab(tmp_path_factory):
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, cwd=home)
         try:
             _wait_for(f"http://127.0.0.1:{port}/api?token={TOKEN}", server, home / "log")
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token={TOKEN}"
+            # `reset`: or the notebooks of earlier tests are open, too
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}?reset&token={TOKEN}"
         finally:
             server.terminate()
             server.wait(20)
@@ -105,7 +134,7 @@ class Student:
         self.wait()
 
     def wait(self):
-        self.tab.wait_for_selector('.erlib-explorer[aria-busy="false"]')
+        self.tab.wait_for_selector('.erlib-explorer .results[aria-busy="false"]')
 
     def words(self, place):
         return self.tab.locator(f"{place} [data-place]").all_inner_texts()
@@ -138,7 +167,9 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         sentence = "the funny film is and the plot"
         student.explain(sentence)
         methods = tab.locator(".heatmaps tbody th").all_inner_texts()
-        assert methods == ["attention", "input_x_gradient", "integrated_gradients", "rollout"]
+        assert methods == [
+            "attention", "input_x_gradient", "integrated_gradients (20 points)", "rollout",
+        ]  # fmt: skip
         for i in range(1, len(methods) + 1):
             assert student.words(f".heatmaps tbody tr:nth-child({i}) td") == sentence.split()
         assert "funny: " in tab.locator('.heatmaps [data-place="0:1"]').first.get_attribute("title")
@@ -191,6 +222,50 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         assert tab.evaluate("window.broken") is None
         assert tab.locator(".jp-OutputArea-output pre:has-text('Traceback')").count() == 0
     assert complaints == []
+
+
+@pytest.mark.browser
+@NEEDS_CHROMIUM
+def test_a_slow_method_is_looked_at_and_stopped_and_words_are_removed_by_keyboard(lab, tmp_path):
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 1500})
+        student = Student(tab, lab.format("patient.ipynb"))
+        explain = tab.get_by_role("button", name="Explain", exact=True)
+        stop = tab.get_by_role("button", name="Stop", exact=True)
+        student.explain("the plot is dull")
+        assert explain.is_enabled() and stop.is_disabled()
+
+        sentence = "the funny film is and the plot"
+        tab.get_by_label("lime (slow)").check()
+        tab.get_by_label("Text", exact=True).fill(sentence)
+        explain.click()
+        tab.wait_for_selector('.erlib-explorer [role="status"]:has-text("lime")')
+        lime = tab.locator('.heatmaps tbody tr:has(th:text-is("lime")) td')
+        assert lime.inner_text() == "…" and student.words(".words") == sentence.split()
+        tab.get_by_role("button", name="token", exact=True).click()
+        tab.wait_for_selector(".heatmaps :text('[CLS]')")
+        bar = tab.get_by_role("progressbar", name="progress of the explanation")
+        assert bar.is_visible() and explain.is_disabled() and stop.is_enabled()
+        tab.screenshot(path=tmp_path / "slow.png")
+
+        stop.click()
+        tab.wait_for_selector(".message:has-text('Stopped')")
+        student.wait()
+        assert explain.is_enabled() and stop.is_disabled() and lime.inner_text() == "…"
+        assert tab.locator(".heatmaps [data-place]").count() > len(sentence.split())
+        assert tab.locator(".curves svg.chart").count() == 2
+
+        words = tab.locator(".words [data-place]")
+        words.first.focus()
+        for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Enter"):
+            tab.keyboard.press(key)
+        tab.get_by_text("without 1 word", exact=True).wait_for()
+        assert tab.locator(".words .removed").all_inner_texts() == ["funny"]
+        assert words.nth(1).get_attribute("aria-pressed") == "true"
+        assert [words.nth(i).get_attribute("tabindex") for i in range(3)] == ["-1", "0", "-1"]
+        tab.keyboard.press("Space")
+        tab.wait_for_selector(".words .removed", state="detached")
+        assert words.nth(1).get_attribute("aria-pressed") == "false"
 
 
 @pytest.mark.browser

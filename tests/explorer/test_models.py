@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import time
+
 import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
@@ -44,7 +47,7 @@ def saved(family, kind, folder, **options):
     return model
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "electra", "distilbert", "big_bird"])
+@pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_a_classifier_of_the_library_predicts_what_it_predicts_there(family, tmp_path):
     names = {0: "sad", 1: "so-so", 2: "glad"}
     theirs = saved(family, AutoModelForSequenceClassification, tmp_path, id2label=names)
@@ -58,12 +61,52 @@ def test_a_classifier_of_the_library_predicts_what_it_predicts_there(family, tmp
     assert [answers[name] for name in names.values()] == pytest.approx(expected.tolist(), abs=close)
 
 
-def test_a_model_that_answers_questions_is_opened_as_one(tmp_path):
-    saved("bert", AutoModelForQuestionAnswering, tmp_path)
+@pytest.mark.parametrize("family", ["bert", "gpt2"])
+def test_a_model_that_answers_questions_is_opened_as_one(family, tmp_path):
+    theirs = saved(family, AutoModelForQuestionAnswering, tmp_path)
     model = open_model(str(tmp_path))
     assert model.classifier.task == "span" and model.classes == () and model.note == ""
+    encoded = model.classifier.encode([{"question": "which ?", "context": "the plot is bad"}])
+    inputs = model.classifier.batch(encoded).inputs
+    with torch.no_grad():
+        logits = model.classifier.forward(inputs).logits
+        if family == "gpt2":
+            inputs.pop("token_type_ids", None)
+        expected = theirs(**inputs)
+    torch.testing.assert_close(logits[..., 0], expected.start_logits, atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits[..., 1], expected.end_logits, atol=1e-5, rtol=0)
+
+
+def test_a_head_that_cannot_be_read_is_said_to_be_new(tmp_path):
+    saved("big_bird", AutoModelForQuestionAnswering, tmp_path)
+    model = open_model(str(tmp_path))
+    assert model.classifier.task == "span" and "own head cannot be read" in model.note
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
 def test_a_head_that_was_never_trained_is_said_to_be_so(family):
     assert "never trained" in open_model(str(tiny.directory(family))).note
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({"problem_type": "multi_label_classification", "num_labels": 3}, "several labels"),
+        ({"problem_type": "regression", "num_labels": 2}, "a number instead of a class"),
+        ({"num_labels": 1}, "a number instead of a class"),
+    ],
+)
+def test_a_head_without_classes_is_refused_with_what_can_be_shown(options, found, tmp_path):
+    saved("bert", AutoModelForSequenceClassification, tmp_path, **options)
+    with pytest.raises(ValueError, match=f"{found}.*two or more classes"):
+        open_model(str(tmp_path))
+
+
+def test_a_folder_that_is_saved_again_is_opened_again(tmp_path):
+    for seed in (0, 1):
+        tiny.classifier(seed=seed).save_pretrained(tmp_path)
+        os.utime(tmp_path / "model.safetensors", ns=(seed + 1, time.time_ns() + seed * 10**9))
+        opened = open_model(str(tmp_path))
+        assert open_model(str(tmp_path)) is opened
+        weight = opened.classifier.model.classifier.weight
+        assert torch.equal(weight, tiny.classifier(seed=seed).model.classifier.weight)

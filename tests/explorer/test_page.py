@@ -33,6 +33,7 @@ def readings():
         made.append(Reading(model, TEXT))
         for method in ("attention", "input_x_gradient"):
             made[-1].explain(method)
+        made[-1].measure(["attention", "input_x_gradient"])
     made[1].refused["lime"] = NASTY
     return made
 
@@ -100,6 +101,7 @@ def test_predictions_are_compared_class_by_class():
     assert [s.get_text() for s in html.select(".winner .name")] == ["a", "g"]
     assert "without 2 words" in html.get_text() and "and 2 other classes" in whole.get_text()
     assert whole.select_one(".track span")["style"] == "width:25.0%"
+    assert whole.select_one(".name")["title"] == "a"
 
 
 def test_a_curve_s_points_are_where_its_numbers_say():
@@ -120,4 +122,6 @@ def test_one_method_has_no_agreement_and_none_has_no_curves(readings):
     bare = Reading(readings[0].model, TEXT)
     assert page.agreement_html([bare], "word") == page.curves_html([bare]) == ""
     bare.explain("attention")
-    assert page.agreement_html([bare], "word") == "" and "<svg" in page.curves_html([bare])
+    assert page.agreement_html([bare], "word") == page.curves_html([bare]) == ""
+    bare.measure(["attention"])
+    assert "<svg" in page.curves_html([bare])

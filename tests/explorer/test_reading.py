@@ -7,8 +7,9 @@ import torch
 
 from erlib.attributions import METHODS, attribute
 from erlib.explorer.models import Model
-from erlib.explorer.reading import Reading, is_slow, places, predict
+from erlib.explorer.reading import Reading, is_slow, label, places, predict
 from erlib.explorer.texts import typed
+from erlib.explorer.worker import Stopped
 from tests import tiny
 
 SENTENCE = "the plot is bad and unfunny"
@@ -23,6 +24,7 @@ def read(methods=("attention", "input_x_gradient", "deeplift"), text=SENTENCE, *
     reading = Reading(model(**options), typed(text))
     for method in methods:
         reading.explain(method)
+    reading.measure(methods)
     return reading
 
 
@@ -97,9 +99,28 @@ def test_curves_end_where_everything_is_kept_or_removed():
     assert last["p_removed"].to_numpy() == pytest.approx(bare[winner].item(), abs=1e-5)
 
 
+def test_measuring_one_more_method_leaves_the_others_curves():
+    reading = read(["attention"])
+    before = reading.curves()
+    reading.explain("rollout")
+    reading.measure(["rollout"])
+    after = reading.curves()
+    assert list(after["method"].unique()) == ["attention", "rollout"]
+    assert after[after["method"] == "attention"].equals(before)
+
+
+def test_integrated_gradients_take_fewer_points_and_say_so():
+    shown = read(["integrated_gradients"]).explained["integrated_gradients"]
+    [exact] = attribute(tiny.classifier(), [SENTENCE], "integrated_gradients", level="token")
+    assert np.corrcoef(shown.scores, exact.scores)[0, 1] > 0.99
+    assert label("integrated_gradients") == "integrated_gradients (20 points)"
+    assert label("attention") == "attention"
+
+
 def test_a_span_model_is_explained_and_measured():
     reading = Reading(model(task="span"), typed("which ?", "the plot is bad"))
     reading.explain("input_x_gradient")
+    reading.measure(["input_x_gradient"])
     assert reading.refused == {} and len(reading.curves()) > 0
 
 
@@ -112,6 +133,30 @@ def test_a_method_that_fails_says_why_and_spoils_nothing(monkeypatch):
     assert reading.refused == {"broken": "division by zero"}
     assert list(reading.explained) == ["attention"]
     assert reading.agreement("word").isna().all(axis=None)
+
+
+def test_what_somebody_looks_at_does_not_change_meanwhile():
+    reading = read(["attention"])
+    looked_at = reading.explained
+    reading.explain("rollout")
+    assert list(looked_at) == ["attention"] and list(reading.explained) == ["attention", "rollout"]
+
+
+@pytest.mark.parametrize("method", ["lime", "alti", "decompx", "decompx_classifier"])
+def test_a_slow_method_says_how_far_it_is_and_can_be_stopped_there(method):
+    reading, told = read([]), []
+    reading.explain(method, lambda done, total: told.append((done, total)))
+    assert told and all(0 <= done <= total for done, total in told)
+
+    def stop(done, total):
+        raise Stopped
+
+    stopped = read([])
+    with pytest.raises(Stopped):
+        stopped.explain(method, stop)
+    assert stopped.explained == stopped.refused == {}
+    stopped.explain(method)
+    assert stopped.explained[method].scores.tolist() == reading.explained[method].scores.tolist()
 
 
 def test_a_long_text_is_cut_and_its_words_are_counted():

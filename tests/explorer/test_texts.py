@@ -53,6 +53,17 @@ def test_texts_of_a_corpus_come_with_their_class_and_rationale(here):
         assert text.rationale_kind == "human"
 
 
+def test_dev_is_offered_only_where_there_is_no_test_split(tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_DATA", str(tmp_path))
+    write(tmp_path, "own", {"id": "1", "label": 1, "text": "a great film"})
+    assert [text.segments for text in offered("own", "local")] == [(("a", "great", "film"),)]
+    (tmp_path / "own" / "test.jsonl.gz").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="not a whole gzip file"):
+        offered("own", "local")
+    with pytest.raises(FileNotFoundError, match="sst"):
+        offered("sst", "local")
+
+
 def test_pairs_and_questions_can_be_picked_too(tmp_path, monkeypatch):
     monkeypatch.setenv("ERLIB_DATA", str(tmp_path))
     pair = {

@@ -138,6 +138,29 @@ def test_a_librarys_fine_tuned_bert_classifier_keeps_its_logits(tmp_path: Path) 
     torch.testing.assert_close(model.forward(inputs).logits, theirs(**inputs).logits)
 
 
+@pytest.mark.parametrize("family", tiny.DECODERS)
+def test_a_librarys_fine_tuned_decoder_keeps_its_logits_with_the_linear_head(
+    family: str, tmp_path: Path
+) -> None:
+    config = transformers.AutoConfig.from_pretrained(tiny.directory(family), num_labels=3)
+    theirs = transformers.AutoModelForSequenceClassification.from_config(config).eval()
+    theirs.save_pretrained(tmp_path / "theirs")
+    tiny.tokenizer(family).save_pretrained(tmp_path / "theirs")
+    model = load_classifier(tmp_path / "theirs", head="linear")
+    [encoded] = model.encode(tiny.TEXTS[:1])
+    inputs = model.batch([encoded]).inputs
+    expected = theirs(input_ids=inputs["input_ids"]).logits
+    torch.testing.assert_close(model.forward(inputs).logits, expected, atol=1e-5, rtol=0)
+    model.save_pretrained(tmp_path / "ours")
+    again = load_classifier(tmp_path / "ours")
+    assert again.head == "linear"
+    assert torch.equal(again.forward(inputs).logits, model.forward(inputs).logits)
+    other = load_classifier(tmp_path / "ours", head="er", seed=0)
+    other.save_pretrained(tmp_path / "other")
+    renewed = load_classifier(tmp_path / "other", head="linear", seed=0)
+    assert renewed.model.score.weight.std() > 0 and renewed.model.score.bias is None
+
+
 def test_a_head_fine_tuned_for_another_activation_is_warned_about(tmp_path: Path) -> None:
     config = transformers.AutoConfig.from_pretrained(tiny.directory("electra"))
     transformers.ElectraForSequenceClassification(config).save_pretrained(tmp_path)
@@ -174,6 +197,7 @@ def test_a_saved_classifier_asked_for_more_labels_gets_a_new_last_map(tmp_path: 
         ({"head": "err"}, "unknown head 'err'; did you mean 'er'"),
         ({"task": "clasify"}, "unknown task 'clasify'; did you mean 'classify'"),
         ({"head": "agreement", "num_labels": 2}, "'agreement' head has 1 logit"),
+        ({"head": "linear"}, "'linear' head is that of GPT-2 and Llama, bert has none"),
         ({"glove": "vectors.txt"}, "belong to the model 'jwa'"),
     ],
 )
