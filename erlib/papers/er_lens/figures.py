@@ -230,15 +230,17 @@ def _sweep(study: Study, guides: list[str]) -> Drawn:
             colour = palette([system])[system]
             axis.scatter(runs["explanation"], runs["task"], color=colour, alpha=0.5, s=18)
             axis.plot(means["explanation"], means["task"], marker="o", color=colour)
-            for index, (weight, row) in enumerate(means.iterrows()):
-                above = index % 2 == 0  # neighbours may lie on each other: not their labels
+            ranked = means.sort_values("task", ascending=False)
+            for rank, (weight, row) in enumerate(ranked.iterrows()):
+                # neighbours may lie on each other, but not their labels: above, beside, below
+                place = "top" if rank == len(ranked) - 1 else "center" if rank else "bottom"
                 axis.annotate(
                     f"λ={weight:g}",
                     (row["explanation"], row["task"]),
                     textcoords="offset points",
-                    xytext=(6, 5) if above else (-6, -5),
-                    ha="left" if above else "right",
-                    va="bottom" if above else "top",
+                    xytext={"bottom": (0, 6), "center": (9, 0), "top": (0, -6)}[place],
+                    ha="left" if place == "center" else "center",
+                    va=place,
                     fontsize=8.5,
                 )
             bounds = study.bounds(guide)
@@ -418,7 +420,7 @@ def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
     found = decide_corr(
         told["x"], told["y"], system=list(told["system"]), seeds=list(told["place"])
     )
-    said = f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]"
+    said = f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]".replace("-", "−")
     known = np.isfinite(found.estimate)
     axis.set_title(said if known else "no ρ: one side is constant", fontsize=8)
 
