@@ -161,11 +161,8 @@ def claim_note(settings: Settings, claim: str) -> str:
     longer = [s for s in SYSTEMS_OF.get(claim, ()) if s in settings.grid.get("started", ())]
     if not longer:
         return ""
-    return (
-        f"{' and '.join(longer)} went on from the weights of the Baseline that "
-        f"{'it is' if len(longer) == 1 else 'they are'} compared with: part of the difference may "
-        "be the longer training."
-    )
+    has = "has" if len(longer) == 1 else "have"
+    return f"{' and '.join(longer)} went on from the Baseline's weights, and {has} more training."
 
 
 def _number(item: tuple[str, Any]) -> int:
