@@ -74,7 +74,8 @@ def side_by_side(
     results: dict[int, Result] = {}
     waiting = list(range(len(tasks)))
     context = get_context("fork")
-    processes, idle = [], []
+    processes = []
+    idle: list[Connection] = []
     try:
         for _ in range(min(workers, len(tasks))):
             ours, theirs = context.Pipe()

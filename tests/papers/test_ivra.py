@@ -420,7 +420,7 @@ def test_what_the_profile_leaves_out_is_said(settings, study, results):
     assert "MiniLM for ELECTRA" in said and "GPT-2-shaped, from scratch" in said
     assert "LIME with 50 samples" in said and "GPT-2 on IMDb only" in said
     assert "64 explained texts; 24 for sets" in said and "decoders from scratch for 240" in said
-    assert "Decided on IMDb: of other sets there is one seed." in claims.notes(study)["IV-C1"]
+    assert "Of sets other than IMDb there is one seed." in claims.notes(study)["IV-C1"]
     quick = prose.reduced(settings_of("quick"))
     assert "2 of 8 methods for ELECTRA on SNLI" in quick and "2 of 16 settings" in quick
     assert "criteria trained together: IMDb up to 2, elsewhere one" in quick

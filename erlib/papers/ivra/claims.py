@@ -296,7 +296,7 @@ def notes(study: Study) -> dict[str, str]:
     core = [t.paper for t in tasks(study.settings, "ELECTRA") if _decides(study, t)]
     if len(core) < len(tasks(study.settings, "ELECTRA")):
         for claim in ("IV-C1", "IV-C3", "IV-C4", "IV-C5", "IV-C6", "IV-C7", "IV-C10", "IV-C13"):
-            also = f"Decided on {', '.join(core)}: of other sets there is one seed."
+            also = f"Of sets other than {', '.join(core)} there is one seed."
             said[claim] = f"{said.get(claim, '')} {also}".strip()
     plausible = study.settings.roles["plausibility"]
     if corpus_report(plausible, study.settings.source).rationale == "lexicon":
