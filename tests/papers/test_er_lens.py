@@ -251,7 +251,7 @@ def test_the_report_says_on_how_many_texts_and_runs_a_number_rests(planted):
     assert said.endswith("movie_snippets dev: ATT, ATTR, IXG, ALTI, DX-C, DX of 40.")
     assert "imdb_reviews, cut to 256 tokens: " in prose.about_texts(planted, away)
     assert prose.about_sweep(planted).startswith("λ of 0, 10, 100, 1 seed; the paper's: 0, 0.5,")
-    assert "from the seed's Baseline for 1 epoch with 960 training" in prose.about_sweep(planted)
+    assert "from the seed's Baseline for 1 epoch with 480 training" in prose.about_sweep(planted)
     assert (
         prose.about_erasure(planted) == "Means over 40 texts of movie_snippets dev and 3 Baselines."
     )
