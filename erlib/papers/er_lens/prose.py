@@ -74,13 +74,12 @@ def about_data(study: Study) -> str:
         for t in study.annotated[1:]
         if t.plausibility != OWN.get(t.corpus)
     ]
-    if places or marked:
-        said = [*([", ".join(places)] if places else []),
-                *([f"for plausibility {', '.join(marked)}"] if marked else [])]  # fmt: skip
+    if places:
+        also = f"; for plausibility {', '.join(marked)}" if marked else ""
         lines.append(
-            f"Stand-ins take the places of the paper's sets outside the domain: "
-            f"{'; '.join(said)}. They are other kinds of text than the training data, as the "
-            "paper's are, and nothing more is claimed of them."
+            "Stand-ins take the places of the paper's sets outside the domain: "
+            f"{', '.join(places)}{also}. They are other kinds of text than the training data, as "
+            "the paper's are, and nothing more is claimed of them."
         )
     if study.set_for(YELP_50) is None:
         lines.append(

@@ -272,7 +272,7 @@ def table_8(study: Study) -> pd.DataFrame:
 
 
 def _epochs_before(spec: RunSpec) -> str:
-    """ "2 + ": of the Baseline, for a run that began from its weights."""
+    """For a run that began from the Baseline's weights, the Baseline's epochs and a plus sign."""
     return "" if spec.start is None else f"{spec.start.optimiser.epochs} + "
 
 

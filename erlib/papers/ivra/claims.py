@@ -25,7 +25,6 @@ from erlib.papers.ivra.systems import (
     SMAT,
     SOFTMAX,
     SPARSEMAX,
-    Task,
     is_core,
     tasks,
 )
@@ -282,10 +281,6 @@ def _in_per_cent(part: Measured | None) -> Measured | None:
     return {name: list(100 * np.asarray(values)) for name, values in part.items()}
 
 
-def _decides(study: Study, task: Task) -> bool:
-    return is_core(study.settings, "ELECTRA", task)
-
-
 def notes(study: Study) -> dict[str, str]:
     """What the reader of a verdict has to know, by claim."""
     scratch = [b for b in BASES[1:] if study.settings.grid["bases"][b]["name"].endswith("-shaped")]
@@ -293,8 +288,9 @@ def notes(study: Study) -> dict[str, str]:
         "IV-C7": "Where lengths of texts differ, ρ can be below 0 even for random explanations.",
         "IV-C10": "SIM trains only the attention module: accuracy cannot change.",
     }
-    core = [t.paper for t in tasks(study.settings, "ELECTRA") if _decides(study, t)]
-    if len(core) < len(tasks(study.settings, "ELECTRA")):
+    every = tasks(study.settings, "ELECTRA")
+    core = [t.paper for t in every if is_core(study.settings, "ELECTRA", t)]
+    if 0 < len(core) < len(every):
         for claim in ("IV-C1", "IV-C3", "IV-C4", "IV-C5", "IV-C6", "IV-C7", "IV-C10", "IV-C13"):
             also = f"Of sets other than {', '.join(core)} there is one seed."
             said[claim] = f"{said.get(claim, '')} {also}".strip()

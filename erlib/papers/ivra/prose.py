@@ -236,7 +236,8 @@ def about_costs(study: Study) -> str:
             if found
         )
         lines.append(f"{task.paper}: {said}")
-    return f"Points against a Baseline trained as long. {'; '.join(lines)}."
+    as_long = ", trained on as long" if study.settings.grid.get("from_baseline") else ""
+    return f"Points against the Baseline{as_long}. {'; '.join(lines)}."
 
 
 def about_important(study: Study) -> str:
