@@ -21,6 +21,7 @@ from erlib.attributions.registry import METHODS
 from erlib.config import digest, load_profile
 from erlib.losses import OBJECTIVES
 from erlib.models.heads import HEADS
+from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.papers import NOTEBOOKS
 from erlib.reports.footer import provenance
 from erlib.reports.ledger import reports_folder, write_whole
@@ -39,6 +40,12 @@ WRITTEN = {  # what a report is made from besides methods, as a reader calls it
     "profile": "the profile",
     "claims": "the list of claims",
     "paper_tables": "the copy of the paper's tables",
+}
+KEYS = {  # under which a description names a thing, wherever it stands
+    "evaluation": "kind",
+    "attribution": "method",
+    "corpus": "corpus",
+    "explainer": "explainer",
 }
 PACKAGE = files("erlib")
 
@@ -74,11 +81,18 @@ def used(specs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "models": sorted(n for what, n in names if what == "model"),
         "corpora": sorted(n for what, n in names if what == "corpus"),
         "versions": {
-            f"{what} {n}": REGISTRIES[what][n].version
+            f"{what} {n}": version
             for what, n in sorted(names)
-            if what in REGISTRIES
+            if (version := _version(what, n)) is not None
         },
     }
+
+
+def _version(what: str, name: str) -> int | None:
+    """The version of a method as it is now; None of what has no version, or is gone."""
+    if what == "explainer":
+        return VERSION if name in EXPLAINERS else None
+    return getattr(REGISTRIES.get(what, {}).get(name), "version", None)
 
 
 def _named(spec: Any) -> Iterator[tuple[str, str]]:
@@ -93,7 +107,13 @@ def _named(spec: Any) -> Iterator[tuple[str, str]]:
         yield "head", spec["model"]["head"]
         yield "model", spec["model"]["name"]
         yield "update", spec["update"]["name"]
-    for what, key in (("evaluation", "kind"), ("attribution", "method"), ("corpus", "corpus")):
+    if spec.get("extract"):  # rationales and lessons come from evaluations that no spec names
+        yield "evaluation", "word_scores"
+    if lessons := spec.get("taught"):
+        yield "evaluation", "predictions"
+        if lessons.get("method"):
+            yield "evaluation", "attributions"
+    for what, key in KEYS.items():
         if spec.get(key):
             yield what, spec[key]
     for part in spec.values():
@@ -128,8 +148,7 @@ def out_of_date(paper: str, profile: str, root: Path) -> list[str]:
         if then.get(what) != now[what]
     ]
     for method, version in then["versions"].items():
-        what, name = method.split(" ", 1)
-        current = getattr(REGISTRIES[what].get(name), "version", None)
+        current = _version(*method.split(" ", 1))
         if current is None:
             changed.append(f"{method} is gone")
         elif current != version:

@@ -74,6 +74,27 @@ def test_everything_that_a_description_names_is_found_in_the_runs_beneath_it_too
     assert found["versions"]["attribution alti"] == METHODS["alti"].version
 
 
+@pytest.mark.parametrize(
+    ("data", "kinds"),
+    [
+        ({"extract": {"method": "alti"}}, {"word_scores"}),
+        ({"taught": {"method": ""}}, {"predictions"}),
+        ({"taught": {"method": "ivra"}}, {"predictions", "attributions"}),
+    ],
+)
+def test_what_rationales_and_lessons_come_from_is_found_though_no_description_names_it(data, kinds):
+    run = {**RUN, "data": {"corpus": "sst", **data}, "each_epoch": [], "start": None}
+    found = {name for name in freshness.used([run])["versions"] if name.startswith("evaluation")}
+    assert found == {f"evaluation {kind}" for kind in kinds}
+
+
+def test_a_new_version_of_learned_attention_counts_where_a_model_has_it():
+    model = {"name": "minilm", "head": "er", "explainer": "smat"}
+    found = freshness.used([{**RUN, "model": model}])["versions"]
+    assert found["explainer smat"] == freshness.VERSION
+    assert "explainer smat" not in freshness.used([RUN])["versions"]
+
+
 def test_a_report_is_up_to_date_until_a_cell_changes_whatever_its_outputs(project):
     assert changes(project) == []
     write(project, "a = 1", outputs=[new_output("stream", name="stdout", text="1")])

@@ -14,7 +14,7 @@ function compare(a, b, sign) {
   return Number.isNaN(a) || Number.isNaN(b) ? Number.isNaN(a) - Number.isNaN(b) : sign * (a - b);
 }
 
-for (const table of document.querySelectorAll(".artefact > .scroll > table, table.claims")) {
+for (const table of document.querySelectorAll(".artefact > .scroll > table, .text > .scroll > table, table.claims")) {
   const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells], first = [...body.rows];
   headings.forEach((heading, column) => {
     const button = document.createElement("button");
