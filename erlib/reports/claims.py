@@ -33,7 +33,7 @@ from erlib.metrics.verdicts import (
 )
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, read_rows, reports_folder, upsert
-from erlib.reports.markup import Html, badge_html, label, table_html
+from erlib.reports.markup import Html, badge_html, counted, label, table_html
 from erlib.reports.paper_numbers import paper_table
 
 Given = TypeVar("Given", bound=Mapping[str, Any])  # what was measured of one part
@@ -281,7 +281,7 @@ def tally(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _because(row: Mapping[str, str]) -> str:
-    lost = f" {row['lost']} seeds lost." if row["lost"] != "0" else ""
+    lost = f" {counted(int(row['lost']), 'seed')} lost." if row["lost"] != "0" else ""
     return f"{row['reason']} ({row['unit']}).{lost} {row['note']}".strip()
 
 

@@ -139,6 +139,11 @@ def label(artefact: str) -> str:
     return artefact.replace("-", " ").capitalize()
 
 
+def counted(n: int, noun: str) -> str:
+    """How many of a thing: 1 seed, 3 seeds."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def below_html(reduced: str, notes: Sequence[str]) -> Markup:
     """What is less than in the paper, and the notes of missing cells, under the caption."""
     lines = [Markup('<p class="reduced">Reduced: {}</p>').format(reduced)] if reduced else []

@@ -13,6 +13,7 @@ import pandas as pd
 from erlib.errors import unknown
 from erlib.reports.ledger import PAPERS
 
+ABSENT = "not in the paper"  # the note of a cell that only we have
 COLUMNS = ("row", "column", "metric", "ours", "ours_std", "n", "paper", "paper_std", "difference",
            "note")  # fmt: skip
 
@@ -156,7 +157,7 @@ def beside(
     )
     long = _in_order(long, theirs, mean)
     long["n"] = long["n"].fillna(0).astype(int)
-    long["note"] = long["note"].fillna("not in the paper")
+    long["note"] = long["note"].fillna(ABSENT)
     long["difference"] = long["ours"] - long["paper"]
     remarks = {}
     if "remark" in ours:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from erlib.reports.claims import interval, short, tally
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
-from erlib.reports.markup import Html, badge_html, label
+from erlib.reports.markup import Html, badge_html, counted, label
 from erlib.reports.render import page
 
 LEGEND = {
@@ -131,7 +131,8 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         {"label": label(source), "href": anchors.get(source, "")}
         for source in row["source"].split()
     ]
-    notes = [row["note"], f"{row['lost']} seeds lost" if row["lost"] not in ("", "0") else ""]
+    lost = int(row["lost"] or 0)
+    notes = [row["note"], f"{counted(lost, 'seed')} lost" if lost else ""]
     return {
         "id": row["claim"],
         "anchor": f"{row['paper']}-{row['claim']}",
@@ -218,24 +219,20 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
         sources = sorted({one["data"] for one in made if one["data"]})
         devices = sorted({one["environment"]["device"] for one in made})
         text = (
-            f"The {profile} profile: {_count(len(made), 'notebook')}, "
-            f"{_count(len(runs), 'training run')} "
-            f"and {_count(len(evals), 'evaluation')} on {' and '.join(devices)}"
+            f"The {profile} profile: {counted(len(made), 'notebook')}, "
+            f"{counted(len(runs), 'training run')} "
+            f"and {counted(len(evals), 'evaluation')} on {' and '.join(devices)}"
             + (f" with {' and '.join(sources)} data" if sources else "")
             + f", last made {max(one['date'] for one in made)}. "
         )
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
-        text += f"{_count(len(claims), 'claim')} evaluated: {tally(claims)}."
+        text += f"{counted(len(claims), 'claim')} evaluated: {tally(claims)}."
     if few:
         which = "All" if len(few) == len(claims) else f"{len(few)} of them"
         rest = "rests" if len(few) == 1 < len(claims) else "rest"
         text += f" {which} {rest} on fewer than three seeds, which decide nothing."
     return text.strip()
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _cost(made: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,7 +244,7 @@ def _cost(made: Mapping[str, Any]) -> dict[str, Any]:
         "runs": len(made["runs"]),
         "evals": len(made["evals"]),
         "device": f"{where['device']} {where['device_name']}".strip()
-        + f", {_count(where['threads'], 'thread')}",
+        + f", {counted(where['threads'], 'thread')}",
         "revision": short_revision(made),
     }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,10 @@ from erlib.papers.er_lens.figures import CONSTRAINED, PREDICTORS, enough_seeds, 
 from erlib.papers.er_lens.pairs import (
     Measured,
     auc_differences,
-    common_places,
     f1_differences,
     layer_differences,
     layer_shift,
+    measured_places,
 )
 from erlib.papers.er_lens.sets import YELP_50, outside
 from erlib.papers.er_lens.stages import RANDOM
@@ -189,7 +190,7 @@ def plausibility_claims(study: Study, measure: str) -> dict[str, Parts]:
 
 
 def _f1_values(study: Study, test: Any) -> Measured | None:
-    places = common_places(study, "Baseline", "ER+Att")
+    places = study.deciding("Baseline", "ER+Att")
     if len(places) < 2:
         return None
     baseline, treated = (
@@ -213,11 +214,7 @@ def _lower_layers(study: Study, system: str) -> Measured | None:
 
 def _tau_differences(study: Study, test: Any, technique: str) -> Measured | None:
     """τ between a Baseline and ER+Att minus τ between two Baselines, per seed of ER+Att."""
-    places = [
-        p
-        for p in common_places(study, "Baseline", "ER+Att")
-        if all(study.has(s, p, test, technique) for s in ("Baseline", "ER+Att"))
-    ]
+    places = measured_places(study, test, technique, "Baseline", "ER+Att")
     if len(places) < 2:
         return None
     rows = []
@@ -238,14 +235,15 @@ def _losses(study: Study, system: str) -> dict[int, float]:
 
 def _loss_differences(study: Study, system: str, over: str) -> Measured | None:
     a, b = _losses(study, over), _losses(study, system)
-    both = sorted(set(a) & set(b))
-    return {"differences": [b[p] - a[p] for p in both]} if both else None
+    places = study.deciding(over, system)
+    return {"differences": [b[p] - a[p] for p in places]} if places else None
 
 
 def _above_bound(study: Study, guide: str) -> Measured | None:
-    losses = _losses(study, system_named("constrained", guide))
-    limit = 1.1 * study.bounds(guide).dev
-    return {"differences": [loss - limit for loss in losses.values()]} if losses else None
+    system = system_named("constrained", guide)
+    losses, limit = _losses(study, system), 1.1 * study.bounds(guide).dev
+    places = study.deciding(system)
+    return {"differences": [losses[p] - limit for p in places]} if places else None
 
 
 def _sweep_parts(study: Study) -> dict[str, Measured | None]:
@@ -294,7 +292,7 @@ def _correlation(
 def _erasure_parts(study: Study) -> dict[str, Measured | None]:
     """Of the Baselines: do both curves rise, and is a decomposition's area the larger one?"""
     parts: dict[str, Measured | None] = {}
-    places = study.places("Baseline")
+    places = study.deciding("Baseline")
     for column, name in ERASURE.items():
         tables = {(x, p): study.erasure(p, x) for x in (*TECHNIQUES, RANDOM) for p in places}
         for technique in TECHNIQUES:
@@ -352,35 +350,35 @@ def _agreeing(by_auc: Decision, again: Decision) -> Decision:
 def _pair_changes(study: Study, system: str) -> Measured | None:
     """How far a system's agreement between techniques is from its Baseline's, beyond how far two
     Baselines are from each other: mean over pairs of techniques, per seed."""
-    test = study.annotated[0]
-    places = [
-        p
-        for p in common_places(study, "Baseline", system)
-        if all(study.has(s, p, test, "DX") for s in ("Baseline", system))
-    ]
-    baselines = [p for p in study.places("Baseline") if study.has("Baseline", p, test, "DX")]
-    if not places or len(baselines) < 2:
+    test, rows = study.annotated[0], []
+    baselines = measured_places(study, test, "DX", "Baseline")
+    for place in measured_places(study, test, "DX", "Baseline", system):
+        others = [p for p in baselines if p != place]
+        if not others:
+            return None
+        other = next((p for p in others if p > place), others[0])
+        compared = ((system, place), ("Baseline", other), ("Baseline", place))
+        rows.append(np.concatenate([_pair_taus(study, *run) for run in compared], axis=1))
+    if not rows:
         return None
-    changes = []
-    for place in places:
-        other = baselines[(baselines.index(place) + 1) % len(baselines)]
-        reference = _pair_taus(study, "Baseline", place)
-        moved = np.abs(_pair_taus(study, system, place) - reference).mean()
-        apart = np.abs(_pair_taus(study, "Baseline", other) - reference).mean()
-        changes.append(float(moved - apart))
-    return {"differences": changes}
+    return {
+        "differences": [moved_beyond(r) for r in rows],
+        "per_text": rows,
+        "statistic": moved_beyond,
+    }
+
+
+def moved_beyond(taus: np.ndarray) -> float:
+    """From [text, (system, another Baseline, the Baseline) x pairs]: mean over pairs of the
+    system's distance from the Baseline in mean τ, less the other Baseline's."""
+    system, other, reference = np.split(np.nanmean(taus, axis=0), 3)
+    return float(np.abs(system - reference).mean() - np.abs(other - reference).mean())
 
 
 def _pair_taus(study: Study, system: str, place: int) -> np.ndarray:
-    """Mean τ of every pair of techniques of one run, on the texts that all techniques have."""
+    """[text, pair] τ of every pair of techniques of one run, on the texts that all of them have."""
     test = study.annotated[0]
     scores = {x: study.attributions(system, place, test, x) for x in TECHNIQUES}
     texts = min(len(s) for s in scores.values())
-    names = list(TECHNIQUES)
-    return np.array(
-        [
-            np.nanmean(kendall(scores[a][:texts], scores[b][:texts]))
-            for i, a in enumerate(names)
-            for b in names[i + 1 :]
-        ]
-    )
+    pairs = combinations(TECHNIQUES, 2)
+    return np.stack([kendall(scores[a][:texts], scores[b][:texts]) for a, b in pairs], axis=1)

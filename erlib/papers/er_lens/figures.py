@@ -78,7 +78,7 @@ def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
             for row, (box, system) in enumerate(zip(boxes["boxes"], systems, strict=True)):
                 box.set(facecolor=colours[system], alpha=0.35)
                 values = panel.loc[panel["system"] == system, "value"]
-                apart = 0.14 * np.resize([-1, 1, 0], len(values)) if len(values) > 1 else 0.0
+                apart = np.resize([-0.14, 0.14, 0] if len(values) > 1 else [0], len(values))
                 axis.scatter(values, row + apart, s=25, color=colours[system], zorder=3)
             axis.set_yticks(range(len(systems)), [] if i % columns else systems)
             axis.invert_yaxis()
@@ -95,8 +95,7 @@ def _titled(test: TestSet) -> str:
 
 def figure_3(study: Study) -> Drawn:
     """Kendall's τ of a technique between systems on the short reviews from another domain."""
-    test = study.set_for(YELP_50) or study.annotated[-1]
-    return _histograms(study, test, ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"])
+    return _histograms(study, study.shown, ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"])
 
 
 def figure_9(study: Study, plausibility: str) -> Drawn | None:
@@ -381,7 +380,7 @@ def figure_14(study: Study) -> Drawn:
 
 
 def predicted(study: Study, predictor: str, where: TestSet, test: TestSet) -> pd.DataFrame:
-    """One row per run: its `x` (a predictor measured on `where`) and `y`, its F1 on `test`."""
+    """One row per trained run: `x`, a predictor measured on `where`, and `y`, its F1 on `test`."""
     measures = {"AUC": "auc_x100", "AP": "average_precision", "recall@k": "recall_at_k"}
     f1 = study.f1_scores
     y = f1[f1["set"] == test].set_index(["system", "place"])["value"]
@@ -396,7 +395,9 @@ def predicted(study: Study, predictor: str, where: TestSet, test: TestSet) -> pd
             & (scores["measure"] == measures[measure])
         )
         x = scores[chosen].set_index(["system", "place"])["value"]
-    both = pd.DataFrame({"x": x, "y": y}).dropna().reset_index()
+    both = pd.DataFrame({"x": x, "y": y}).dropna()
+    untrained = study.untrained.set_index(["system", "place"]).index
+    both = both[~both.index.isin(untrained)].reset_index()
     both["system"] = pd.Categorical(both["system"], CLASSIFIERS, ordered=True)
     both = both.sort_values(["system", "place"]).assign(system=lambda d: d["system"].astype(str))
     return both.assign(predictor=predictor, measured_on=where.name, predicted=test.name)

@@ -1,7 +1,7 @@
 """How do two systems differ, seed by seed and text by text?
 
 Everything here has the form that the rules of `erlib.metrics.verdicts` take: one difference per
-seed (`differences`), the texts behind it (`per_text`), and how one follows from the other
+seed (`differences`, by seed), the texts behind it (`per_text`), and how one follows from the other
 (`statistic`; the mean where none is given).
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from erlib.metrics.task import f1_difference
@@ -20,16 +21,11 @@ from erlib.papers.er_lens.study import Study
 Measured = dict[str, Any]
 
 
-def common_places(study: Study, *systems: str) -> list[int]:
-    """The seeds of which every one of the systems has a run."""
-    return sorted(set.intersection(*(set(study.places(s)) for s in systems)))
-
-
 def f1_differences(
     study: Study, system: str, sets: list[TestSet], *, over: str = "Baseline"
 ) -> Measured | None:
     """`system` minus `over` in F1 points, the mean over `sets`."""
-    places = common_places(study, over, system)
+    places = study.deciding(over, system)
     if not places or not sets:
         return None
     rows = [
@@ -37,7 +33,7 @@ def f1_differences(
         for p in places
     ]
     return {
-        "differences": [mean_f1_difference(r) for r in rows],
+        "differences": pd.Series([mean_f1_difference(r) for r in rows], places),
         "per_text": rows,
         "statistic": mean_f1_difference,
     }
@@ -69,23 +65,25 @@ def auc_differences(
     """`system` minus `over` in points of a plausibility measure (NaN where a text has none)."""
     if test is None:
         return None
-    places = [
-        p
-        for p in common_places(study, over, system)
-        if all(study.has(s, p, test, technique) for s in (over, system))
-    ]
-    rows = []
-    for place in places:
+    rows = {}
+    for place in measured_places(study, test, technique, over, system):
         a, b = (study.plausibility(s, place, test, technique)[measure] for s in (over, system))
-        rows.append(100 * (b - a).to_numpy())
+        rows[place] = 100 * (b - a).to_numpy()
     return _of_rows(rows)
+
+
+def measured_places(study: Study, test: TestSet, technique: str, *systems: str) -> list[int]:
+    """The seeds that decide between the systems and of which the technique was taken of each."""
+    every = study.deciding(*systems)
+    return [p for p in every if all(study.has(s, p, test, technique) for s in systems)]
 
 
 def layer_differences(
     study: Study, system: str, test: TestSet, technique: str, layer: int
 ) -> Measured | None:
     """As `auc_differences`, over the Baseline, for one layer's attribution."""
-    return _of_rows([r[:, layer] for r in _layer_changes(study, system, test, technique)])
+    changes = _layer_changes(study, system, test, technique)
+    return _of_rows({place: r[:, layer] for place, r in changes.items()})
 
 
 def layer_shift(
@@ -93,12 +91,12 @@ def layer_shift(
 ) -> Measured | None:
     """How far these layers' AUC has moved from the Baseline's, whichever way, in points."""
     changes = _layer_changes(study, system, test, technique)
-    rows = [r[:, list(layers)] for r in changes]
+    rows = {place: r[:, list(layers)] for place, r in changes.items()}
     if not rows:
         return None
     return {
-        "differences": [mean_shift(r) for r in rows],
-        "per_text": rows,
+        "differences": pd.Series({place: mean_shift(r) for place, r in rows.items()}),
+        "per_text": list(rows.values()),
         "statistic": mean_shift,
     }
 
@@ -110,25 +108,21 @@ def mean_shift(rows: NDArray[np.float64]) -> float:
 
 def _layer_changes(
     study: Study, system: str, test: TestSet, technique: str
-) -> list[NDArray[np.float64]]:
+) -> dict[int, NDArray[np.float64]]:
     """Per seed [text, layer]: `system` minus the Baseline in points of AUC."""
     both = ("Baseline", system)
-    places = [
-        p
-        for p in common_places(study, *both)
-        if all(study.has(s, p, test, technique) for s in both)
-    ]
-    rows = []
-    for place in places:
+    rows = {}
+    for place in measured_places(study, test, technique, *both):
         a, b = (
             np.stack(study.plausibility(s, place, test, technique)["layer_auc"].to_numpy())
             for s in both
         )
-        rows.append(100 * (b - a))
+        rows[place] = 100 * (b - a)
     return rows
 
 
-def _of_rows(rows: list[NDArray[np.float64]]) -> Measured | None:
+def _of_rows(rows: dict[int, NDArray[np.float64]]) -> Measured | None:
     if not rows:
         return None
-    return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
+    means = pd.Series({place: float(np.nanmean(r)) for place, r in rows.items()})
+    return {"differences": means, "per_text": list(rows.values())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from erlib.data import corpus_report
+from erlib.metrics.faithfulness import undefined_share
 from erlib.papers.er_lens.sets import YELP_50, TestSet, test_sets
 from erlib.papers.er_lens.stages import sweep_specs
 from erlib.papers.er_lens.study import Study
@@ -17,6 +18,7 @@ from erlib.papers.er_lens.systems import (
     system_of,
 )
 from erlib.parameters import Settings
+from erlib.reports.markup import counted
 
 KINDS = {
     "human": "marked by annotators",
@@ -27,8 +29,11 @@ KINDS = {
     ),
 }
 
-# The corpora that are the paper's own, by the column that it has for them.
-OWN = {"movies": "Movies", "yelp": "Yelp", "imdb": "IMDB", "amazon_mtv": "Amazon-M-TV"}
+# The corpora that are the paper's own, by the column that it has for them. The local Yelp is
+# another sample of reviews than the hub's.
+OWN = {"movies": "Movies", "imdb": "IMDB", "amazon_mtv": "Amazon-M-TV"}
+OWN_OF_HUB = {**OWN, "yelp": "Yelp"}
+PAPER_SEEDS, PAPER_TEXTS = 15, 5000  # of a system; of a test set, at most
 
 
 def reduced(settings: Settings) -> str:
@@ -38,13 +43,15 @@ def reduced(settings: Settings) -> str:
     parts = [
         f"{grid[f'{split}_rows']:,} {what}"
         for split, what in splits.items()
-        if f"{split}_rows" in grid
+        if grid.get(f"{split}_rows", PAPER_TEXTS) < PAPER_TEXTS
     ]
-    if len(settings.seeds) < 15:
-        parts.append(f"{len(settings.seeds)} seeds of the paper's 15")
-        wide = [s for s in SYSTEMS if len(seeds_of(settings, s)) < len(settings.seeds)]
-        if wide:
-            parts.append(f"one seed of {', '.join(wide)}")
+    if len(settings.seeds) < PAPER_SEEDS:
+        parts.append(f"{counted(len(settings.seeds), 'seed')} of the paper's {PAPER_SEEDS}")
+        wide: dict[int, list[str]] = {}
+        for system in SYSTEMS:
+            if (seeds := len(seeds_of(settings, system))) < len(settings.seeds):
+                wide.setdefault(seeds, []).append(system)
+        parts += [f"{counted(n, 'seed')} of {', '.join(names)}" for n, names in wide.items()]
     if started := grid.get("started"):
         everything = len(started) == len(SYSTEMS) - 1
         which = "all systems but the Baseline" if everything else " and ".join(started)
@@ -67,12 +74,13 @@ def about_data(study: Study) -> str:
         f"Rationales of {', '.join(n for n, k in kinds.items() if k == kind)} are {KINDS[kind]}."
         for kind in dict.fromkeys(kinds.values())
     ]
+    own = OWN_OF_HUB if settings.source == "hub" else OWN
     others = [t for t in study.sets if t.paper and not t.in_domain]
-    places = [f"{t.name} in that of {t.paper}" for t in others if t.paper != OWN.get(t.corpus)]
+    places = [f"{t.name} in that of {t.paper}" for t in others if t.paper != own.get(t.corpus)]
     marked = [
         f"{t.name} for {t.plausibility}"
         for t in study.annotated[1:]
-        if t.plausibility != OWN.get(t.corpus)
+        if t.plausibility != own.get(t.corpus)
     ]
     if places:
         also = f"; for plausibility {', '.join(marked)}" if marked else ""
@@ -87,6 +95,11 @@ def about_data(study: Study) -> str:
             "Table 4 and of Figures 6, 9, 10 and 13 that rest on them are left out; Figure 3 is "
             "drawn of another set."
         )
+    long, length = study.set_for("Movies"), settings.grid["long"]["max_length"]
+    if long and length > settings.grid["max_length"]:
+        lines.append(f"For plausibility {long.name} is read up to {length} tokens, not as above.")
+    if "movies" in names:
+        lines.append("Of Movies the test texts are used; the paper adds the validation texts.")
     for name, report in reports.items():
         if report.dropped:
             dropped = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
@@ -103,14 +116,13 @@ def about_training(study: Study) -> str:
     if len(lost):
         names = ", ".join(f"{system_of(s)} seed {s.seed}" for s in lost["spec"])
         text += f" (no epoch met the bound: {names})"
-    done = study.runs[study.runs["system"].isin(CLASSIFIERS)]
-    weak = done[done["dev_accuracy"] <= done["dev_majority"]]
+    done, weak = study.runs[study.runs["system"].isin(CLASSIFIERS)], study.untrained
     accuracy, majority = 100 * done["dev_accuracy"], 100 * done["dev_majority"].iloc[0]
     if len(weak):
         names = ", ".join(f"{r.system} seed {r.seed}" for r in weak.itertuples())
         return (
-            f"{text}. Not trained (not above the majority class, {majority:.1f} % on dev), so that "
-            f"nothing follows from them: {names}."
+            f"{text}. Not trained (not above the majority class, {majority:.1f} % on dev), and so "
+            f"left out of Table 1, of the effects and of the verdicts: {names}."
         )
     return (
         f"{text}. Every classifier is above the majority class on dev ({majority:.1f} %): "
@@ -184,13 +196,13 @@ def about_sweep(study: Study) -> str:
     specs = sweep_specs(study.settings)
     weights = ", ".join(f"{w:g}" for w in study.settings.grid["sweep"]["lambda"])
     seeds, first = len({s.seed for s in specs}), specs[0]
-    text = f"λ of {weights}, {_count(seeds, 'seed')}; the paper's: 0, 0.5, 1, 5, 10, 100, 5 seeds."
+    text = f"λ of {weights}, {counted(seeds, 'seed')}; the paper's: 0, 0.5, 1, 5, 10, 100, 5 seeds."
     if first.start is None:
         return text
     rows = "all" if first.data.train_rows is None else f"{first.data.train_rows:,}"
     return (
         f"{text} Each run goes on from the seed's Baseline for "
-        f"{_count(first.optimiser.epochs, 'epoch')} with {rows} training texts; the bounds are "
+        f"{counted(first.optimiser.epochs, 'epoch')} with {rows} training texts; the bounds are "
         "those of the constrained systems."
     )
 
@@ -198,22 +210,25 @@ def about_sweep(study: Study) -> str:
 def about_erasure(study: Study) -> str:
     """What the curves of Figure 8 are means of."""
     places = study.places("Baseline")
-    texts = study.erasure(places[0], "ATT")["id"].nunique()
-    where = study.annotated[0].name
-    return f"Means over {texts:,} texts of {where} and {_count(len(places), 'Baseline')}."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
+    tables = [study.erasure(place, "ATT") for place in places]
+    undefined = undefined_share(pd.concat(tables)).iloc[0]  # the same for every technique
+    return (
+        f"Means over {tables[0]['id'].nunique():,} texts of {study.annotated[0].name} and "
+        f"{counted(len(places), 'Baseline')}. Of {100 * undefined:.1f} % of the texts a model "
+        "thinks no more than of the empty input: there is nothing to normalise by, and both "
+        "measures are 0."
+    )
 
 
 def about_attention_type(study: Study) -> str:
     """What the audit can say of the attention that depends on the order of texts."""
     if "bigbird" in study.settings.grid["model"]:
         return ""
+    grid = study.settings.grid
+    longest = max(grid["max_length"], grid["long"]["max_length"])
     return (
         "The third departure, an attention that depends on the order of texts, is BigBird's and "
-        f"starts at 705 tokens: it cannot arise with {study.settings.grid['model']} on texts of at "
-        f"most {study.settings.grid['max_length']} tokens. "
+        f"starts at 705 tokens: it cannot arise with {grid['model']} on texts of at most {longest} "
+        "tokens. "
         '`load_classifier(..., quirks=("attention_by_order",))` reproduces it for BigBird.'
     )

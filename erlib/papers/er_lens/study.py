@@ -12,7 +12,7 @@ import pandas as pd
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.task import f1_macro
 from erlib.models import Classifier, load_classifier
-from erlib.papers.er_lens.sets import TestSet, annotated, test_sets
+from erlib.papers.er_lens.sets import YELP_50, TestSet, annotated, test_sets
 from erlib.papers.er_lens.stages import (
     RANDOM,
     erasure_spec,
@@ -68,9 +68,30 @@ class Study:
         """The annotated set in the place of the paper's, if there is one."""
         return next((t for t in self.annotated if t.plausibility == plausibility), None)
 
+    @property
+    def shown(self) -> TestSet:
+        """The set of Figure 3: short reviews from another domain, or what stands for them."""
+        return self.set_for(YELP_50) or self.annotated[-1]
+
     def places(self, system: str) -> list[int]:
         """Of which seeds there is a finished run."""
         return sorted(self.runs.loc[self.runs["system"] == system, "place"])
+
+    @cached_property
+    def untrained(self) -> pd.DataFrame:
+        """The runs of classifiers that are not above the majority class on dev."""
+        runs = self.runs[self.runs["system"].isin(CLASSIFIERS)]
+        return runs[runs["dev_accuracy"] <= runs["dev_majority"]]
+
+    def deciding(self, *systems: str) -> list[int]:
+        """The seeds of which all these systems have a run, each above the majority class.
+
+        Nothing follows from the others. Where no seed is left, the first stands alone, which is
+        too few for a verdict.
+        """
+        both = sorted(set.intersection(*(set(self.places(s)) for s in systems)))
+        weak = self.untrained.loc[self.untrained["system"].isin(systems), "place"]
+        return [p for p in both if p not in set(weak)] or both[:1]
 
     def spec(self, system: str, place: int) -> RunSpec:
         """The run of a system at a place."""

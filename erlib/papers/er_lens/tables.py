@@ -26,7 +26,7 @@ from erlib.papers.er_lens.systems import (
     run_spec,
     system_named,
 )
-from erlib.reports.paper_numbers import Beside, beside, paper_table
+from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
 from erlib.training.identity import rows_of
 
 MODES = {"Joint": "joint", "Constrained": "constrained"}
@@ -63,18 +63,20 @@ def table_1(study: Study) -> pd.DataFrame:
 _HEADINGS = {"F1": "OOD F1", "Guided": "AUC, guided", "Non-Guided": "AUC, not guided"}
 
 
-def _effect(measured: list[list[float]]) -> str:
+def _effect(measured: list[pd.Series]) -> str:
     """The sign of the mean over systems and techniques, with the mean and its interval over seeds.
 
-    Where some have three seeds and others fewer, only those with three make the sign.
+    `measured`: differences by seed. Where some have three seeds and others fewer, only those with
+    three make the sign, by the seeds that all of them have.
     """
     if not measured:
         return "–"
     enough = [d for d in measured if len(d) >= MIN_SEEDS] or measured
-    seeds = min(len(d) for d in enough)
-    means = np.mean([d[:seeds] for d in enough], axis=0)
+    means = pd.concat(enough, axis=1).dropna().mean(axis=1)
+    if means.empty:
+        return "–"
     sign = "?"
-    if seeds >= MIN_SEEDS:
+    if len(means) >= MIN_SEEDS:
         sign = "0" if 0.0 in t_interval(means) else ("+" if means.mean() > 0 else "−")
     some = f"\n{len(enough)} of {len(measured)} effects" if len(enough) < len(measured) else ""
     return f"{sign}\n{_with_interval(means)}{some}"
@@ -172,7 +174,18 @@ def _plausibility(study: Study, table: str, sets: list[TestSet], measures: list[
         for x in TECHNIQUES
         if f"{t.plausibility}/{x}" in printed
     }
-    return beside(ours, "er_lens", table, rows=list(SYSTEMS), stands_for=names, digits=1)
+    found = beside(ours, "er_lens", table, rows=list(SYSTEMS), stands_for=names, digits=1)
+    new = [f"{t.name}/{x}" for t in sets if t.plausibility == "Movies" for x in DECOMPOSITIONS]
+    absent = (found.long["note"] == ABSENT) & ~found.long["column"].isin(new)
+    long = found.long.assign(note=found.long["note"].mask(absent, _UNPRINTED.get(table, ABSENT)))
+    return replace(found, long=long)
+
+
+# Cells that the paper has, but not where our copy of its numbers has this table's.
+_UNPRINTED = {
+    "table4": "not in the paper's Table 4",
+    "table9": "in the paper's Table 9, the body of which its text lacks",
+}
 
 
 def _remark(study: Study, test: TestSet, technique: str, texts: int) -> str:
