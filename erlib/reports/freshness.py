@@ -2,8 +2,8 @@
 
 What a report was made from is kept beside it, in `reports/<profile>/<paper>.sources.json`: hashes
 of the notebook's cells, of the profile's entry for the paper, of the paper's claims with their
-rules and of its printed numbers, and the version of every method that its runs and evaluations
-used.
+rules and of its printed numbers, the version of every method that its runs and evaluations used,
+and the seconds that these took.
 """
 
 from __future__ import annotations
@@ -125,10 +125,16 @@ def record_sources(
 ) -> None:
     """Keep what a report was made from; `written` is `text_sources` before it was executed."""
     made = provenance(paper, profile, root) or {"runs": [], "evals": []}
-    files = [store / kind / name / "spec.json" for kind in ("runs", "evals") for name in made[kind]]
-    specs = (json.loads(f.read_text(encoding="utf-8")) for f in files if f.exists())
-    text = json.dumps({**written, **used(specs)}, indent=1, ensure_ascii=False)
+    results = [store / kind / name for kind in ("runs", "evals") for name in made[kind]]
+    specs = [_json(folder / "spec.json") for folder in results]
+    seconds = sum(_json(folder / "provenance.json").get("seconds", 0) for folder in results)
+    sources = {**written, **used(specs), "seconds": round(seconds, 1)}
+    text = json.dumps(sources, indent=1, ensure_ascii=False)
     write_whole(sources_file(paper, profile, root), text + "\n")
+
+
+def _json(file: Path) -> dict[str, Any]:
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 def sources_file(paper: str, profile: str, root: Path | str | None = None) -> Path:

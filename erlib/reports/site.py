@@ -45,10 +45,10 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         "index.html.j2",
         profile=profile,
         lead=_lead(profile, made, site.claims),
-        facts=_facts(made, site.sources()),
+        facts=_facts(made, site.sources),
         papers=papers,
         verdicts=_columns(site.claims),
-        costs=[_cost(one) for one in made],
+        costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
         files=[f for f in ("claims.csv", "artefacts.csv") if (site.reports / f).exists()],
     )
@@ -67,10 +67,11 @@ class _Site:
     def claims(self) -> list[dict[str, str]]:
         return read_rows(self.reports / "claims.csv")
 
-    def sources(self) -> list[dict[str, Any]]:
-        """What each report was made from (`erlib.reports.freshness`)."""
-        found = [self.reports / f"{name}.sources.json" for name in PAPERS]
-        return [json.loads(p.read_text(encoding="utf-8")) for p in found if p.exists()]
+    @property
+    def sources(self) -> dict[str, dict[str, Any]]:
+        """What each paper's report was made from (`erlib.reports.freshness`)."""
+        files = {name: self.reports / f"{name}.sources.json" for name in PAPERS}
+        return {n: json.loads(p.read_text("utf-8")) for n, p in files.items() if p.exists()}
 
     def page_of(self, paper: str) -> str:
         """The paper's rendered notebook, `01_er_lens.html`; empty if there is none."""
@@ -196,15 +197,15 @@ def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _facts(
-    made: Sequence[Mapping[str, Any]], sources: Sequence[Mapping[str, Any]]
+    made: Sequence[Mapping[str, Any]], sources: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[str, str]]:
-    """On what it was run, how long it took and at which revision; only what is known."""
-    seconds = [one["seconds"] for one in made if one["seconds"] is not None]
+    """On what it was run, how much work it was and at which revision; only what is known."""
+    work = sum(one.get("seconds", 0) for one in sources.values())
     facts = {
-        "Models": {name for one in sources for name in one["models"]},
-        "Corpora": {name for one in sources for name in one["corpora"]},
+        "Models": {name for one in sources.values() for name in one["models"]},
+        "Corpora": {name for one in sources.values() for name in one["corpora"]},
         "Machine": {machine(one["environment"]) for one in made},
-        "Time": {duration(sum(seconds))} if seconds else set(),
+        "Work": {f"{duration(work)} of training and measuring, workers added up"} if work else set(),
         "Revision": {short_revision(one) for one in made} - {"–"},
     }
     return [(name, ", ".join(sorted(values))) for name, values in facts.items() if values]
@@ -235,11 +236,12 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
     return text.strip()
 
 
-def _cost(made: Mapping[str, Any]) -> dict[str, Any]:
+def _cost(made: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
     where = made["environment"]
     return {
         "name": NAMES[made["paper"]],
         "date": made["date"],
+        "work": duration(sources["seconds"]) if "seconds" in sources else "–",
         "time": duration(made["seconds"]) if made["seconds"] is not None else "–",
         "runs": len(made["runs"]),
         "evals": len(made["evals"]),

@@ -34,6 +34,7 @@ def project(tmp_path, monkeypatch):
         folder = tmp_path / "store" / kind / "00ab"
         folder.mkdir(parents=True)
         (folder / "spec.json").write_text(json.dumps(spec))
+        (folder / "provenance.json").write_text(json.dumps({"seconds": 20.5}))
     footer("er_lens", profile="quick", runs=["00ab"], evals=["00ab"], root=tmp_path)
     written = freshness.text_sources("er_lens", "quick", tmp_path)
     freshness.record_sources("er_lens", "quick", written, root=tmp_path, store=tmp_path / "store")
@@ -93,6 +94,11 @@ def test_a_new_version_of_learned_attention_counts_where_a_model_has_it():
     found = freshness.used([{**RUN, "model": model}])["versions"]
     assert found["explainer smat"] == freshness.VERSION
     assert "explainer smat" not in freshness.used([RUN])["versions"]
+
+
+def test_the_seconds_of_runs_and_evaluations_are_added_up(project):
+    sources = json.loads(freshness.sources_file("er_lens", "quick", project).read_text())
+    assert sources["seconds"] == 41.0
 
 
 def test_a_report_is_up_to_date_until_a_cell_changes_whatever_its_outputs(project):

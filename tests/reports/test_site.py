@@ -84,7 +84,7 @@ def test_our_value_leads_to_the_first_table_that_exists(profile):
 
 def test_the_index_says_on_what_and_at_which_revision(tmp_path):
     root = finished_profile(tmp_path)
-    sources = {"models": ["minilm"], "corpora": ["tweets", "imdb_reviews"]}
+    sources = {"models": ["minilm"], "corpora": ["tweets", "imdb_reviews"], "seconds": 3900.0}
     (root / "reports/quick/er_lens.sources.json").write_text(json.dumps(sources))
     made = json.loads((root / "reports/quick/er_lens.provenance.json").read_text())
     made["environment"]["revision"] = "0123456789abcdef+"
@@ -92,8 +92,10 @@ def test_the_index_says_on_what_and_at_which_revision(tmp_path):
     soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
     facts = [dd.get_text() for dd in soup.find("dl", class_="facts").find_all("dd")]
     assert facts[:2] == ["minilm", "imdb_reviews, tweets"]
-    assert facts[3:] == ["1 min 15 s", "0123456789+"]
-    assert "0123456789+" in soup.find(id="provenance").get_text()
+    assert facts[3].startswith("1 h 05 min of training and measuring") and len(facts) == 5
+    assert facts[4] == "0123456789+"
+    cells = [td.get_text() for td in soup.find(id="provenance").find_all("td")]
+    assert cells[1:5] == ["1", "1", "1 h 05 min", "1 min 15 s"] and cells[-1] == "0123456789+"
 
 
 def test_only_what_is_committed_is_linked(profile):
