@@ -168,9 +168,9 @@ def decide(paper: str, claim_id: str, measured: Mapping[str, Mapping[str, Any]])
 
     `measured`: part → the arguments of its rule, {"differences": d, "per_text": […]} for PAIR and
     NIL, {"treated": …, "baseline": …} for SPREAD and QUARTILE, {"x", "y", "system", "seeds"} for
-    CORR, {"successes", "trials"} for SHARE, {"decision"} for COMBINE. Parts
-    that were not measured are named in the reason, and a claim that needs them all is then not
-    decided in its favour.
+    CORR, {"successes", "trials"} for SHARE, {"decision"} for COMBINE. Parts that are not among
+    them are named in the reason, and a claim that needs them all is then not decided in its favour.
+    Parts that do not decide are decided together, too, with Holm among themselves.
     """
     finding = claim(paper, claim_id)
     if not measured:
@@ -180,8 +180,8 @@ def decide(paper: str, claim_id: str, measured: Mapping[str, Mapping[str, Any]])
     if not deciding:
         raise ValueError(f"{claim_id} is decided by {', '.join(finding.decides)}: not measured")
     decision = decide_parts(deciding, need=finding.need)
-    beside = {n: replace(r(), part=n) for n, r in rules.items() if n not in deciding}
-    decision = replace(decision, parts={**decision.parts, **beside})
+    if others := {n: r for n, r in rules.items() if n not in deciding}:
+        decision = replace(decision, parts={**decision.parts, **decide_parts(others).parts})
     return _without(decision, finding, [finding.part(n).name for n in measured])
 
 
@@ -203,7 +203,7 @@ def _without(decision: Decision, finding: Claim, measured: list[str]) -> Decisio
     absent = [p.name for p in finding.parts if p.name not in measured and _decides(finding, p.name)]
     if not absent:
         return decision
-    reason = f"{decision.reason}; not measured: {', '.join(absent)}"
+    reason = f"{decision.reason}; left out (too few seeds) or not measured: {', '.join(absent)}"
     if finding.need == "all" and decision.verdict.startswith("holds"):
         return replace(decision, verdict="inconclusive", reason=reason)
     return replace(decision, reason=reason)

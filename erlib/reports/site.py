@@ -205,7 +205,7 @@ def _facts(
         "Models": {name for one in sources.values() for name in one["models"]},
         "Corpora": {name for one in sources.values() for name in one["corpora"]},
         "Machine": {machine(one["environment"]) for one in made},
-        "Work": {f"{duration(work)} of training and measuring, workers added up"} if work else set(),
+        "Work": {f"{duration(work)}, workers added up"} if work else set(),
         "Revision": {short_revision(one) for one in made} - {"–"},
     }
     return [(name, ", ".join(sorted(values))) for name, values in facts.items() if values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -317,35 +318,135 @@ def test_every_claim_is_measured_and_decided_from_paired_seeds(study):
     assert verdicts["AG-C5"].verdict == "inconclusive" and verdicts["AG-C5"].n == 1
 
 
-def test_nothing_is_concluded_from_a_model_that_is_not_above_the_majority_class(settings, study):
-    def weaken(spec, seeds):
-        weak = len(spec.objective) == 1 and spec.seed in seeds and spec.model.name == "jwa"
-        return 0.5 if weak else 0.8
-
-    for seeds, left in (([2], 2), ([1, 2, 3], 1)):
-        results = {
-            name: table.assign(dev_accuracy=[weaken(s, seeds) for s in table["spec"]])
-            if "dev_accuracy" in table
-            else table
-            for name, table in study.results.items()
-        }
-        found = claims.measure_claims(Study(settings, results))
-        assert len(found["AG-C4"]["JWA SST"]["differences"]) == left
-        assert len(found["AG-C4"]["DBERT SST"]["differences"]) == 3
-        assert "JWA SST Base seed 2" in prose.about_training(Study(settings, results))
-
-
-def test_a_model_that_has_not_learnt_one_set_takes_no_seed_from_another(settings, study):
-    def weak(spec):
-        return spec.model.name == "minilm" and spec.data.corpus == "imdb_reviews"
-
+def weakened(study, weak):
+    """The study as if the runs of which `weak` is true had stayed at the majority class."""
     results = {
         name: table.assign(dev_accuracy=[0.5 if weak(s) else 0.8 for s in table["spec"]])
         if "dev_accuracy" in table
         else table
         for name, table in study.results.items()
     }
-    found = claims.measure_claims(Study(settings, results))
+    return Study(study.settings, results)
+
+
+def test_nothing_is_concluded_from_a_model_that_is_not_above_the_majority_class(study):
+    def weak(seeds, spec):
+        return variant_of(spec) == "base" and spec.seed in seeds and spec.model.name == "jwa"
+
+    for seeds, left in (([2], 2), ([1, 2, 3], 1)):
+        found = weakened(study, partial(weak, seeds))
+        parts = claims.measure_claims(found)["AG-C4"]
+        assert len(parts["JWA SST"]["differences"]) == left
+        assert len(parts["DBERT SST"]["differences"]) == 3
+        assert "JWA SST Base seed 2" in prose.about_training(found)
+
+
+def test_sentences_leave_out_untrained_models_and_name_them(study):
+    def weak(spec):  # DBERT's Tying on SUBJ
+        subj = (spec.model.name, spec.data.corpus) == ("minilm", "newsgroups_pair")
+        return subj and variant_of(spec) == "tying"
+
+    found = weakened(study, weak)
+    said = "not trained: DBERT SUBJ Tying seed 1."
+    tying = prose.about_tying(found)
+    assert "Tying raises r in 7 of 7 cells" in tying and "DBERT SUBJ +" in tying  # Conicity's
+    assert "DBERT SUBJ" not in tying.split("Tying raises")[1].split(" Left out")[0]
+    assert tying.endswith(f"Left out, with the other run of the pair, since they are {said}")
+    # six easy texts in each of six runs of Base: three seeds on SST, one on each other set
+    assert "36 Easy" in prose.about_groups(study) and "30 Easy" in prose.about_groups(found)
+    assert prose.about_groups(found).endswith(said)
+    curved = prose.about_curvature(found)
+    assert "mean over SST, TREC, IMDB, 12 texts a set" in curved and curved.endswith(said)
+    assert "SUBJ, SST, TREC, IMDB, 12 texts" in prose.about_curvature(study)
+    assert "Left out" not in prose.about_pairs(found, "DBERT")  # Base is trained
+    cells = tables.table_2(found).wide().loc["DBERT|SUBJ"]
+    assert cells["Tying"].str.endswith("not trained").all()
+    assert not cells["Base"].str.contains("not trained").any()
+    tests = tables.table_2_tests(found).query("set == 'SUBJ'").groupby("model")
+    assert tests["trained"].unique().map(list).to_dict() == {"DBERT": ["no"], "JWA": ["yes"]}
+    assert tests["†"].max().to_dict() == {"DBERT": "", "JWA": "†"}  # Tying is above in both
+    groups = agreement.group_tests(found, "DBERT").set_index(["set", "test"])["trained"]
+    assert groups["SUBJ", "Amb > Easy, Base"] == "yes" == groups["SST", "Tying > Base, Easy"]
+    assert groups["SUBJ", "Amb > Easy, Tying"] == "no" == groups["SUBJ", "Tying > Base, Easy"]
+
+
+def test_an_untrained_base_is_left_out_of_tables_of_pairs_and_of_the_audit(study):
+    def weak(spec):  # DBERT's Base: the third seed on SST, and the only one on TREC
+        base = variant_of(spec) == "base" and spec.model.name == "minilm"
+        return base and (spec.data.corpus, spec.seed) in [
+            ("movie_snippets", 3),
+            ("reuters_pair", 1),
+        ]
+
+    found = weakened(study, weak)
+    names = "not trained: DBERT SST Base seed 3, DBERT TREC Base seed 1."
+    # five pairs beside the same one, in six runs or four
+    assert "in 30 of 30 cells" in prose.about_pairs(study, "DBERT")
+    assert "in 20 of 20 cells" in prose.about_pairs(found, "DBERT")
+    assert names in prose.about_pairs(found, "DBERT")
+    shown = tables.table_1(found, "DBERT").wide().astype(str)
+    column = next(c for c in shown.columns if "SST" in c)
+    assert shown[column].str.endswith("1 of 3 not trained").all()
+    f1 = tables.table_3(found).wide()
+    assert f1.loc["DBERT|TREC", "Base"].endswith("n=1\nnot trained")
+    assert f1.loc["DBERT|SST", "Base"].endswith("1 of 3 not trained")
+    said = prose.about_audit(found)
+    assert said.endswith(names) and "tying: squared" in said  # Tying and its switch are trained
+    assert "Predicted with dropout on" in prose.about_audit(study)
+    assert "Predicted with dropout on" not in said  # it was TREC's Base
+
+
+def test_where_nothing_is_trained_nothing_is_said(study):
+    found = weakened(study, lambda spec: True)
+    about = [
+        prose.about_tying(found), prose.about_groups(found), prose.about_curvature(found),
+        prose.about_pairs(found, "JWA"), prose.about_audit(found),
+    ]  # fmt: skip
+    assert "Tying raises r in 0 of 0 cells." in about[0]
+    assert all(text.startswith("Nothing is concluded from this table. Left") for text in about[1:])
+
+
+def test_curvature_is_a_mean_over_sets_of_seeds_that_have_them_all(study, monkeypatch):
+    def r(given, model):  # r is .5 on SST, which has three seeds, and 0 on the other sets
+        cells = [(s, seed) for s in systems.SETS for seed in ((1, 2, 3) if s == "SST" else (1,))]
+        rows = [
+            {"set": s, "variant": v, "seed": seed, "statistic": "Grad norm", "texts": 12,
+             "attribute": "confidence", "r": 0.5 if s == "SST" else 0.0}
+            for s, seed in cells for v in ("Base", "Tying")
+        ]  # fmt: skip
+        return pd.DataFrame(rows)
+
+    monkeypatch.setattr(tables, "correlations", r)
+    cell = tables.table_5(study, "DBERT").long.set_index(["row", "column"])
+    expected = np.tanh(np.arctanh(0.5) / 4)
+    found = cell.loc[("Grad norm|confidence", "Base"), ["ours", "n"]].tolist()
+    assert found == pytest.approx([expected, 1])
+
+
+def test_a_text_that_one_variant_has_no_agreement_on_splits_no_row(study, monkeypatch):
+    plain = Study.text_means
+
+    def text_means(self, spec, epoch=None):  # Conicity's first text is undefined on JWA's SST
+        means = plain(self, spec, epoch)
+        if (variant_of(spec), spec.model.name, spec.data.corpus) == (
+            "conicity", "jwa", "movie_snippets",
+        ):  # fmt: skip
+            means.loc["t0"] = np.nan
+        return means
+
+    monkeypatch.setattr(Study, "text_means", text_means)
+    table = tables.table_2_tests(study).query("model == 'JWA' and set == 'SST' and of == 'r'")
+    assert table["variant"].tolist() == ["Base", "Conicity", "Tying"]
+    assert table["texts"].tolist() == [11] * 3
+    p = table.set_index("variant")[[f"p, above {v}" for v in systems.VARIANTS]]
+    assert (p.isna().to_numpy() == np.eye(3, dtype=bool)).all()  # none but above itself
+
+
+def test_a_model_that_has_not_learnt_one_set_takes_no_seed_from_another(study):
+    def weak(spec):
+        return spec.model.name == "minilm" and spec.data.corpus == "imdb_reviews"
+
+    found = claims.measure_claims(weakened(study, weak))
     assert len(found["AG-C8"]["Base SST"]["differences"]) == 3
     assert len(found["AG-C9"]["group SST Amb"]["differences"]) == 3
 
@@ -372,22 +473,31 @@ def test_effects_of_the_claims_are_those_of_the_paper_s_tables():
     for part in found["AG-C5"].parts:
         assert part.paper == effect("pearson_r", *part.name.split(), "Conicity"), part.name
     for part in found["AG-C4"].parts:
-        effects = [effect("pearson_r", part.name, s, "Tying") for s in systems.SETS]
-        assert part.paper == pytest.approx(np.mean(effects))
-        assert part.margin == pytest.approx(min(effects) / 2)
+        effects = {s: effect("pearson_r", part.name, s, "Tying") for s in systems.SETS}
+        assert part.paper == pytest.approx(np.mean(list(effects.values())))
+        assert part.margin == pytest.approx(min(effects.values()) / 2)
+        assert part.by_column == pytest.approx(effects)
+    assert found["AG-C4"].part("JWA TREC").paper == 0.41  # .52 → .93
     f1 = paper_table("agreement", "table3").pivot(index="row", columns="column", values="mean")
     costs = f1[["Conicity", "Tying"]].sub(f1["Base"], axis=0)
     assert found["AG-C7"].parts[0].paper == pytest.approx(costs.to_numpy().mean())
+    of_cells = {f"{row.replace('|', ' ')} {v}": cost for (row, v), cost in costs.stack().items()}
+    assert found["AG-C7"].parts[0].by_column == pytest.approx(of_cells)
+    assert found["AG-C7"].part("F1 DBERT TREC Tying").paper == -0.01  # .92 → .91
     groups = paper_table("agreement", "table4").set_index(["row", "column"])["mean"]
     for part in found["AG-C8"].parts:
-        gaps = [
-            groups[f"{s}|Amb", part.name] - groups[f"{s}|Easy", part.name] for s in systems.SETS
-        ]
-        assert part.paper == pytest.approx(np.mean(gaps))
-        assert part.margin == pytest.approx(min(gaps) / 2)
+        gaps = {
+            s: groups[f"{s}|Amb", part.name] - groups[f"{s}|Easy", part.name] for s in systems.SETS
+        }
+        assert part.paper == pytest.approx(np.mean(list(gaps.values())))
+        assert part.margin == pytest.approx(min(gaps.values()) / 2)
+        assert part.by_column == pytest.approx(gaps)
     gains = groups.unstack("column").eval("Tying - Base")
     assert found["AG-C9"].parts[0].paper == pytest.approx(gains.mean(), abs=0.001)
     assert found["AG-C9"].parts[0].margin == pytest.approx(gains.min() / 2)
+    of_groups = {row.replace("|", " "): gain for row, gain in gains.items()}
+    assert found["AG-C9"].parts[0].by_column == pytest.approx(of_groups)
+    assert found["AG-C9"].part("group TREC Hard").paper == 0.08  # .32 → .40
     curves = paper_table("agreement", "table5").set_index(["row", "column"])["mean"]
     for claim, variant in (("AG-C10", "Base"), ("AG-C11", "Tying")):
         for part in found[claim].parts:
@@ -436,6 +546,24 @@ def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings):
     rows = [systems.dropout_spec(systems.run_spec(settings, s, 1)).rows for s in (wide, core)]
     said = prose.reduced(settings, dropout=True)
     assert said.startswith(f"{rows[0]} to {rows[1]} explained test texts") and "path" not in said
+
+
+def test_what_the_profile_reduces_is_counted_and_not_what_it_asked_for(settings, monkeypatch):
+    """The fixture's quick profile asks for 96 and 48 predicted texts; splits have 60 texts here."""
+    monkeypatch.setattr(tables, "rows_of", lambda data, split, rows: range(60)[:rows])
+    tables._length.cache_clear()
+    said = prose.reduced(settings)
+    tables._length.cache_clear()
+    assert "6 to 16 explained test texts of a set, 48 to 60 predicted test texts of a set" in said
+    assert "60 validation texts of a set, 32 to 60 training texts" in said
+    assert "curvature on 16 (JWA) and 16 (DBERT) test texts of a set" in said
+    assert "curvature" not in prose.reduced(settings, dropout=True)
+
+
+def test_the_audit_says_where_dropout_is_not_the_only_switch(settings):
+    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
+    assert "a second switch" in prose.audit_caption(settings)
+    assert "a second switch" not in prose.audit_caption(paper)
 
 
 def test_word_pieces_are_used_without_a_glove_file_and_a_wrong_file_is_refused(

@@ -92,13 +92,31 @@ def fake_per_text(spec, store=None, device=None):
 def results(settings):
     models, students, evals = (stage.specs({}) for stage in measurements.grid(settings))
     rows = [{"eval": str(i), "spec": e, "kind": e.kind, **summary(e)} for i, e in enumerate(evals)]
+    classify = [spec.model.task == "classify" for spec in models]  # spans have no majority class
+    learnt = pd.DataFrame({"spec": models, "run": "model", "dev_accuracy": 0.8}).assign(
+        dev_majority=0.5
+    )
     return {
-        "models": pd.DataFrame({"spec": models, "run": "model"}),
+        "models": learnt.where(pd.Series(classify), learnt.assign(dev_accuracy=np.nan)),
         "students": pd.DataFrame(
             {"spec": students, "run": [f"s{i}" for i in range(len(students))]}
         ),
         "measurements": pd.DataFrame(rows),
     }
+
+
+def without(settings, results, *weak):
+    """The study, had these models not been better than the majority class."""
+    models = results["models"]
+    accuracy = models["dev_accuracy"].mask(models["spec"].isin(weak), 0.5)
+    return studies.Study(settings, {**results, "models": models.assign(dev_accuracy=accuracy)})
+
+
+def measuring(settings, results, cells, **values):
+    """The study, had these cells been measured so."""
+    table = results["measurements"].copy()
+    table.loc[table["spec"].isin([c.spec for c in cells]), list(values)] = list(values.values())
+    return studies.Study(settings, {**results, "measurements": table})
 
 
 @pytest.fixture
@@ -309,6 +327,61 @@ def test_the_floor_is_subtracted_seed_by_seed(study):
     row = table.loc[("ELECTRA", "IMDb", s.SPARSEMAX)]
     assert row["above the floor"] == pytest.approx(40) and row["seeds"] == 3
     assert table.loc[("Llama-2", "IMDb", s.SMAT), "above the floor"] == pytest.approx(30)
+    # .500, .501 and .502 by seed; attention has only the first
+    assert row["floor"] == pytest.approx(50.1)
+    assert table.loc[("ELECTRA", "IMDb", s.LAST), "floor"] == pytest.approx(50.0)
+
+
+def test_seeds_of_models_that_are_not_trained_decide_nothing(study, settings, results, times):
+    task = s.core_task(settings)
+    weak = s.trained(settings, "ELECTRA", task, s.System(("COMP",), s.SPARSEMAX), 1)
+    found = claims.measure_claims(without(settings, results, weak), *times)
+    assert len(found["IV-C4"]["softmax over SMaT IMDb"]["differences"]) == 3
+    assert "softmax over sparsemax IMDb" not in found["IV-C4"]  # two seeds left, others have three
+    assert len(found["IV-C10"]["COMP IMDb"]["differences"]) == 3  # what it costs is asked there
+    every = [s.trained(settings, "ELECTRA", task, s.System(("COMP",), name), seed)
+             for name in s.MODULES for seed in settings.seeds]  # fmt: skip
+    found = claims.measure_claims(without(settings, results, *every), *times)["IV-C4"]
+    first = found["softmax over SMaT IMDb"]["differences"]
+    assert first == pytest.approx([0.05])  # alone
+    assert decide("ivra", "IV-C4", found).verdict == "inconclusive"
+
+
+def test_a_student_is_as_good_as_its_teacher_and_sim_alone_as_the_baseline(
+    study, settings, results
+):
+    cells = studies.chosen(study.by_explainer, base="ELECTRA", task="IMDb", criterion="SIM")
+    after, before = (studies.chosen(cells, row=row) for row in (s.SPARSEMAX, s.SMAT))
+    task = s.core_task(settings)
+    start = s.baseline(settings, "ELECTRA", task, 1)
+    found = without(settings, results, start)
+    assert [b.seed for b, _ in found.paired(after, before)] == [0, 2]
+    assert [b.seed for b, _ in found.paired(after, before, every=True)] == [0, 1, 2]
+    alone = s.trained(settings, "ELECTRA", task, s.System(("SIM",)), 1)  # answers as its start
+    assert len(without(settings, results, alone).paired(after, before)) == 3
+    spans = [c for c in study.by_explainer if c.task.spans]
+    assert all(map(study.is_trained, spans))
+
+
+def test_gains_and_curves_know_whether_all_compared_models_are_trained(study, settings, results):
+    task = s.core_task(settings)
+    weak = measurements.subset_run(settings, task, ("COMP",), 0)
+    gains = without(settings, results, weak).subset_gains.set_index(["row", "criterion"])["trained"]
+    assert not gains["COMP"].any() and not gains["SIM+SUFF", "COMP"]  # itself, and as reference
+    assert gains["SIM+SUFF", "SUFF"] and study.subset_gains["trained"].all()
+    level = measurements.level_runs(settings)["SUFF", "head", 0]
+    curves = without(settings, results, level)
+    curves.history = study.history
+    known = curves.curves.groupby(["criterion", "level"])["trained"].all()
+    assert known[~known].index.tolist() == [("SUFF", "head")]
+
+
+def test_what_is_not_trained_or_has_no_number_is_left_out_of_differences_by_seed():
+    differences = pd.Series([1.0, 2.0, np.nan, 4.0])
+    table = pd.DataFrame({"seed": [0, 0, 1, 2, 3], "trained": [True, True, False, True, True]})
+    assert claims._decided(differences, table) == {"differences": [1.0, 4.0]}
+    assert claims._decided(differences, table.assign(trained=False)) == {"differences": [1.0]}
+    assert claims._decided(differences[[2]], table) is None
 
 
 def test_gains_are_relative_to_the_criterion_alone_and_sufficiency_counts_downwards(study):
@@ -378,8 +451,12 @@ def test_core_claims_are_decided_by_the_core_task_and_models_from_scratch_decide
                        "IV-C5": "holds", "IV-C10": "holds"}  # fmt: skip
     assert all(verdicts[claim].n == 3 for claim in claims.CORE_CLAIMS)
     assert (verdicts["IV-C17"].verdict, verdicts["IV-C17"].n) == ("inconclusive", 1)
-    assert "GPT-2 and Llama-2" in claims.notes(study)["IV-C17"]
-    assert "nobody marked them" in claims.notes(study)["IV-C12"]
+    said = claims.notes(study, measured)
+    assert "GPT-2 and Llama-2" in said["IV-C17"] and "nobody marked them" in said["IV-C12"]
+    alike = [claim for claim in said if "Of sets other than IMDb there is one seed." in said[claim]]
+    assert alike == ["IV-C10", "IV-C1", "IV-C3", "IV-C4", "IV-C5", "IV-C13"]
+    for claim in ("IV-C6", "IV-C7"):  # softmax for SUFF and LIME have the first seed only
+        assert verdicts[claim].n == 1 and "one seed" not in said.get(claim, "")
 
 
 def test_the_paper_s_effects_come_from_its_tables():
@@ -397,6 +474,12 @@ def test_the_paper_s_effects_come_from_its_tables():
         for task in ("IMDb", "SNLI", "SQuAD")
     ]
     assert found["IV-C5"]["sparsemax under SMaT"] == pytest.approx(np.mean(effects))
+    for under, row in (("SMaT", "Attention-SMaT"), ("softmax", "IvRA - Softmax")):
+        for task in ("IMDb", "SNLI", "SQuAD"):
+            both = [table[f"{base}|IvRA - Sparsemax", task] - table[f"{base}|{row}", task]
+                    for base in ("GPT-2", "Llama-2")]  # fmt: skip
+            part = listed("ivra")["IV-C5"].part(f"sparsemax under {under} {task}")
+            assert part.paper == pytest.approx(np.mean(both))
 
 
 def test_the_figures_draw_what_was_measured(study, times):
@@ -415,29 +498,110 @@ def test_words_are_laid_out_in_lines_that_fit():
     assert [line for line, _, _ in placed] == sorted(line for line, _, _ in placed)
 
 
-def test_what_the_profile_leaves_out_is_said(settings, study, results):
+def test_a_model_s_name_says_where_it_has_fewer_layers(settings, study):
+    whole = "MiniLM (2 layers on SNLI and SQuAD)"
+    assert tables.model_name(settings, "ELECTRA") == whole
+    every = s.tasks(settings, "ELECTRA")
+    named = {task.paper: tables.model_name(settings, "ELECTRA", task) for task in every}
+    assert named == {"IMDb": "MiniLM", "SNLI": "MiniLM (2 layers)", "SQuAD": "MiniLM (2 layers)"}
+    shown = tables.base_table(study).set_index(["base", "task"])["model"]
+    assert shown["ELECTRA"].to_dict() == named
+    assert shown["GPT-2", "IMDb"] == "GPT-2-shaped, from scratch (2 layers)"
+
+
+def test_what_the_profile_leaves_out_is_said(settings, study):
     said = prose.reduced(settings)
-    assert "MiniLM for ELECTRA" in said and "GPT-2-shaped, from scratch" in said
+    assert "SNLI and SQuAD) for ELECTRA;" in said and "GPT-2-shaped, from scratch" in said
+    assert "texts cut at 28 (IMDb), 64 (SNLI), 128 (SQuAD) sub-words" in said
+    assert "at most 300 test texts for accuracy, students examined on 300, elsewhere on 100" in said
     assert "LIME with 50 samples" in said and "GPT-2 on IMDb only" in said
     assert "64 explained texts; 24 for sets" in said and "decoders from scratch for 240" in said
-    assert "Of sets other than IMDb there is one seed." in claims.notes(study)["IV-C1"]
     quick = prose.reduced(settings_of("quick"))
     assert "2 of 8 methods for ELECTRA on SNLI" in quick and "2 of 16 settings" in quick
     assert "criteria trained together: IMDb up to 2, elsewhere one" in quick
+    assert "at most 48 test texts for accuracy, students examined on 48;" in quick
     assert "nobody marked them" in prose.about_data(settings)
     assert "movie_snippets for IMDb" in prose.about_data(settings)
-    assert "above the majority class" in prose.about_training(study, results)
     assert f"most {s.SPARSEMAX}" in prose.about_simulatability(study)
 
 
+def test_models_that_are_not_trained_are_named_by_what_they_are_trained_for(
+    study, settings, results
+):
+    assert prose.about_training(study, results).endswith(
+        "Every Baseline that classifies and every model trained for COMP, SUFF or CONS is above "
+        "the majority class on dev."
+    )
+    task = s.core_task(settings)
+    target = s.transfer_target(settings, task)
+    weak = [
+        s.trained(settings, "ELECTRA", task, s.System(("COMP",), s.SMAT), 2),
+        s.baseline(settings, "ELECTRA", target, 0),
+        measurements.subset_run(settings, task, ("SUFF", "CONS"), 0),
+    ]
+    said = prose.about_training(without(settings, results, *weak), results)
+    # COMP: three modules of three seeds, four levels, four settings, and the short one
+    assert "of their 4 to 32 dev texts" in said and "MiniLM on SST2: Baseline 1 of 1" in said
+    assert "MiniLM on IMDb: SUFF+CONS 1 of 1, COMP 1 of 18;" in said
+    [cell] = [c for c in measurements.base_answers(settings) if c.base == "GPT-2"]
+    below = measuring(settings, results, [cell], accuracy=0.5)
+    assert prose.about_training(below, results).endswith(
+        "not above it on test texts: GPT-2-shaped, from scratch (2 layers) on IMDb, seed 0."
+    )
+
+
+def test_sentences_leave_out_models_that_are_not_trained(study, settings, results):
+    task = s.core_task(settings)
+    weak = [s.trained(settings, "ELECTRA", task, s.System(("COMP",)), n) for n in settings.seeds]
+    said = prose.about_criterion(without(settings, results, *weak), "COMP")
+    assert f"IMDb: {s.SOFTMAX} 0.851, {s.SMAT} 0.801; SNLI: {s.SPARSEMAX} 0.900" in said
+    assert said.endswith("Models that are not trained are left out.")
+    assert "left out" not in prose.about_criterion(study, "COMP")
+    snli = s.baseline(settings, "ELECTRA", s.task_named(settings, "SNLI"), 0)
+    firsts = [s.baseline(settings, "ELECTRA", task, n) for n in (0, 1)]
+    said = prose.about_simulatability(without(settings, results, snli, *firsts))
+    assert "IMDb: without explanations 50.2 %; seed by seed, 3 of 3 methods are above" in said
+    assert "SNLI: no teacher is trained" in said and said.endswith("left out.")
+    scratch = s.baseline(settings, "Llama-2", task, 0)
+    said = prose.about_other_bases(without(settings, results, scratch))
+    assert f"Llama-shaped, from scratch (2 layers), IMDb: SIM none, COMP {s.SPARSEMAX}" in said
+
+
 def test_sentences_say_what_the_tables_have(study):
-    assert "IMDb: SIM +0.0, COMP −3.2, SUFF −1.0, CONS −10.2" in prose.about_costs(study)
+    assert prose.about_costs(study).startswith(
+        "Points against the Baseline of the same seeds; for COMP, SUFF or CONS alone on IMDb it is "
+        "trained on as long. IMDb: SIM +0.0, COMP −3.2, SUFF −1.0, CONS −10.2"
+    )
+    assert prose.compared_with(settings_of("quick")) == "the Baseline of the same seeds"
     assert f"fewest {s.SPARSEMAX} (0.10)" in prose.about_important(study)
     assert prose.about_plausible(study).endswith("Chance is .50.")
     assert "SIM lr=3e-5, γ=0.750 (tied)" in prose.about_settings(study)
     said = prose.about_other_bases(study)
     assert f"Llama-shaped, from scratch (2 layers), IMDb: SIM {s.SPARSEMAX}" in said
     assert "from 1.000 to 0.100" in prose.about_collusion(tables.collusion_table(study))
+
+
+def test_a_criterion_counts_once_however_many_seeds_it_has(study, settings, results):
+    cells = measurements.important_tokens(settings)
+    assert len(studies.chosen(cells, task="IMDb", row=s.SOFTMAX, criterion="COMP")) == 3
+    once = studies.chosen(cells, task="IMDb", row=s.SOFTMAX, criterion="SUFF")
+    assert len(once) == 1
+    said = prose.about_important(measuring(settings, results, once, share=0.95))
+    assert f"most {s.SOFTMAX} (0.55)" in said  # (.149 + .95) / 2
+
+
+def test_rows_that_are_equally_good_are_called_tied(study, settings, results):
+    assert "tied" not in prose.about_other_bases(study)
+    lime = studies.chosen(study.by_explainer, base="Llama-2", row="LIME", criterion="CONS")
+    said = prose.about_other_bases(measuring(settings, results, lime, consistency=0.9))
+    assert said.count("(tied)") == 1 and "CONS LIME (tied)" in said
+
+
+def test_a_gain_without_a_number_is_not_counted(study, settings, results):
+    assert " of 56 gains are negative" in prose.about_gains(study)  # 15 sets by 4, less 4 alone
+    [cell] = studies.chosen(measurements.by_subset(settings), row="SIM+COMP", criterion="CONS")
+    undefined = measuring(settings, results, [cell], consistency=np.nan)
+    assert " of 55 gains are negative" in prose.about_gains(undefined)
 
 
 def test_sentences_of_the_drawn_texts_count_words_and_compare_questions():

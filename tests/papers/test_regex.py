@@ -22,9 +22,10 @@ from erlib.papers.regex.grid import (
     full_text,
     grid,
     initialisations,
+    main_run,
     swept,
 )
-from erlib.papers.regex.study import Study
+from erlib.papers.regex.study import Study, not_trained
 from erlib.papers.regex.systems import (
     ATTRIBUTIONS,
     SYSTEMS,
@@ -64,15 +65,19 @@ class Planted(Study):
             "w/o explanation guided training": 0.18}  # fmt: skip
     RIGHT = {"Baseline": 0.5, "REGEX": 0.75}  # of classifiers that read their rationales
 
-    def __init__(self, settings):
+    def __init__(self, settings, untrained=()):
         self.settings = settings
+        self.untrained = set(untrained)
+        self.summaries = {}
         cells = [*every_cell(settings), *fresh(settings), *fresh_with_source_ratio(settings)]
         self.cells = {cell.spec: cell for cell in reversed(cells)}  # the first one counts
 
     def value(self, spec, name):
         kinds = {"faithfulness": faithfulness._summary, "attack": attack._summary,
                  "predictions": predictions.task_scores}  # fmt: skip
-        return kinds[spec.kind](self.texts(spec))[name]
+        if spec not in self.summaries:
+            self.summaries[spec] = kinds[spec.kind](self.texts(spec))
+        return self.summaries[spec][name]
 
     def texts(self, spec):
         return {"faithfulness": self.erasure, "predictions": self.answers, "attack": self.attack,
@@ -332,8 +337,66 @@ def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not
     assert {"RX-C4", "RX-C5", "RX-C7", "RX-C12", "RX-C14", "RX-C16"} <= set(wide)
     assert {decisions[claim].verdict for claim in wide} == {"inconclusive"}
     said = {claim: claims.remark(settings, claim, found[claim]) for claim in found}
-    assert said["RX-C1"] and not said["RX-C4"]
+    for claim in ("RX-C1", "RX-C2", "RX-C3", "RX-C6"):  # SST's own pair has three seeds
+        assert said[claim] == "Decided on 1 of 18 pairs; it says nothing of the others."
+    assert said["RX-C7"].startswith("Parts not measured") and not said["RX-C4"]
+    every = {part.name: {} for part in listed("regex")["RX-C3"].parts}
+    assert claims.remark(settings, "RX-C3", every) == ""
     assert "shorter runs" in said["RX-C13"] and "pairs of models" in said["RX-C8"]
+
+
+def test_seeds_of_models_that_are_not_trained_decide_nothing(settings):
+    weak = [main_run(settings, "REGEX", "SST", 1), untrained(settings)]
+    found = claims.measure_claims(Planted(settings, weak))
+    home = {claim: found[claim]["SST->SST"]["differences"] for claim in ("RX-C1", "RX-C6")}
+    assert [len(differences) for differences in home.values()] == [2, 2]
+    assert decide("regex", "RX-C1", found["RX-C1"]).verdict == "inconclusive"
+    assert len(found["RX-C11"]["aGa sufficiency"]["differences"]) == 3  # does not ask for REGEX
+    assert len(found["RX-C8"]["pairs of initialisations"]["differences"]) == 1  # Init#1 and Init#3
+    # the model that is meant to be untrained stays
+    assert len(found["RX-C9"]["with the untrained model"]["differences"]) == 2
+    none = claims.measure_claims(Planted(settings, {c.spec.run for c in faithful(settings)}))
+    assert none["RX-C1"]["SST->SST"]["differences"] == pytest.approx([0.2])  # the first alone
+
+
+@pytest.fixture(scope="module")
+def paper():
+    """Five seeds of everything."""
+    return of("paper", data="local")
+
+
+def test_of_five_seeds_of_which_one_is_not_trained_four_decide(paper):
+    swept_run = swept(paper, "lambda")[0.1][-1].spec.run  # of the last seed
+    weak = [main_run(paper, "REGEX", "IMDB", 2), swept_run]
+    study = Planted(paper, weak)
+    assert len(claims._attack(study)["differences"]) == 4
+    assert len(claims._best_of_sweep(study, "lambda", "norm_suff")["differences"]) == 4
+    assert len(claims._best_of_sweep(study, "percent", "norm_suff")["differences"]) == 5
+    table = claims._Faithfulness(study, faithful(paper))
+    assert len(table.over_random("aGa", "norm_suff")["differences"]) == 4  # over all pairs
+    assert len(table.change("aGa", "norm_suff", "Baseline", "REGEX")["differences"]) == 5
+
+
+def test_classifiers_that_read_rationales_of_an_untrained_model_are_not_trained(paper):
+    readers = {(c.system, c.attribution, c.seed): c.spec.run for c in fresh(paper)
+               if c.source == c.target == "SST"}  # fmt: skip
+    runs = [main_run(paper, system, "SST", seed) for system in ("Baseline", "REGEX")
+            for seed in paper.seeds]  # fmt: skip
+    support = main_run(paper, "REGEX", "SST", 2)
+    results = {
+        "runs": pd.DataFrame({"spec": runs, "dev_accuracy": [0.5 if r == support else 0.6
+                                                             for r in runs]}),
+        "classifiers": pd.DataFrame({"spec": readers.values(), "dev_accuracy": [
+            0.4 if key == ("Baseline", "DeepLift", 0) else 0.6 for key in readers]}),
+    }  # fmt: skip
+    results = {name: table.assign(dev_majority=0.5) for name, table in results.items()}
+    weak = not_trained(results)
+    of_support = {run for key, run in readers.items() if key[0] == "REGEX" and key[2] == 2}
+    assert weak == {support, readers["Baseline", "DeepLift", 0]} | of_support
+    found = claims._fresh_gains(Planted(paper, weak))
+    assert len(found["SST->SST aGa"]["differences"]) == 4  # without seed 2
+    assert len(found["SST->SST DeepLift"]["differences"]) == 3  # nor seed 0
+    assert len(found["Yelp->Yelp DeepLift"]["differences"]) == 5
 
 
 def test_one_seed_leaves_claims_on_pairs_of_models_out_and_stops_nothing():
@@ -463,11 +526,38 @@ def test_sentences_are_made_from_the_numbers(planted):
     assert "Of 18 pairs, REGEX is ahead in sufficiency in 18 (RAND), 18 (aGa)" in said
     assert "ahead of RAND in 18 (aGa), 18 (a), 18 (DeepLift)" in said
     assert "count as 0: Baseline 0 % in SST's domain, 0 % elsewhere" in said
-    assert "w/o robustness improvement −0.180" in prose.about_ablation(planted)
+    assert prose.about_ablation(planted) == (
+        "Sufficiency, mean of aGa and DeepLift. Against REGEX: w/o robustness improvement −0.180; "
+        "w/o explanation guided training −0.020. Against REGEX, short run: w/o virtual adversarial "
+        "training −0.200; w/o input gradient regularization −0.200."
+    )
     assert "sufficiency is best at 0.01 (largest difference 0.200)" in prose.about_sweep(
         planted, "lambda"
     )
     assert "from SST: Baseline Full-text" in prose.about_fresh(planted)
+
+
+def test_pairs_of_models_that_are_not_trained_are_not_counted(settings):
+    weak = [main_run(settings, "REGEX", "IMDB", 0), main_run(settings, "Baseline", "SST", 0)]
+    study = Planted(settings, weak)  # each tested on three sets
+    said = prose.about_faithfulness(study)
+    assert "Of 12 pairs with trained models, REGEX is ahead in sufficiency in 12 (RAND)" in said
+    assert "under REGEX over 12 pairs and seeds" in said
+    assert "REGEX (models that are not trained are included):" in prose.about_core(study)
+    none = Planted(settings, {c.spec.run for c in faithful(settings)})
+    assert prose.about_faithfulness(none).startswith("No pair has trained models")
+
+
+def test_undefined_texts_of_a_model_are_counted_once(settings):
+    class Unsure(Planted):
+        def erasure(self, spec):
+            """The first Baseline is no surer of any SST text than of an empty one."""
+            cell = self.cells[spec]
+            first = cell.system == "Baseline" and cell.source == cell.target == "SST"
+            return super().erasure(spec).assign(undefined=first and cell.seed == 0)
+
+    said = prose.about_faithfulness(Unsure(settings))
+    assert "Baseline 33 % in SST's domain, 0 % elsewhere; REGEX 0 %" in said  # of three models
 
 
 def test_runs_that_learnt_nothing_are_named(settings):
@@ -480,9 +570,11 @@ def test_runs_that_learnt_nothing_are_named(settings):
     said = prose.about_training(settings, {"runs": table, "classifiers": readers})
     assert "+20, +15, +22 for the Baselines" in said and "4 runs and 2 classifiers" in said
     assert said.endswith(
-        "(not above it): 1 of 1 on movie_snippets with the second model, "
+        "are not above it): 1 of 1 on movie_snippets with the second model, "
         "1 of 2 on movie_snippets's rationales."
     )
+    weak = {"runs": table.assign(dev_accuracy=0.5), "classifiers": readers}
+    assert prose.about_training(settings, weak).endswith("2 of 2 on movie_snippets's rationales.")
 
 
 def test_what_the_profile_leaves_out_is_said(settings):
@@ -492,7 +584,18 @@ def test_what_the_profile_leaves_out_is_said(settings):
                  "128 training and 24 test texts"):  # fmt: skip
         assert part in said
     short = run_spec(settings, "REGEX", "SST", 0, wide=True)
-    assert f" and, but for Baselines, {steps(short)} steps on from the Baseline's weights;" in said
+    assert (
+        f"; {steps(short)} steps on from the Baseline's weights for all systems but Baseline, "
+        "REGEX, w/o robustness improvement, w/o explanation guided training of SST and the "
+        "Baselines of other sources;" in said
+    )
+    away = {c.source: c.spec.run.start for c in full_text(settings)
+            if c.system == "REGEX" and c.source != c.target}  # fmt: skip
+    assert away["SST"] is None and None not in [away[s] for s in away if s != "SST"]
+    assert "SST's domain (of attributions but aGa and DeepLift the first seed); elsewhere" in said
+    alone = prose.reduced(of("cpu", seeds=[0]))
+    assert "1 seed of 5 and" in alone and "the first seed)" not in alone
+    assert "; 1 of 4 initialisations, 1 of the second model" in alone
     quick = prose.reduced(of("quick"))
     assert "steps on from the Baseline's weights for all systems but the Baseline; " in quick
     assert "its first 2 layers in place of RoBERTa-large" in quick

@@ -92,7 +92,7 @@ def test_the_index_says_on_what_and_at_which_revision(tmp_path):
     soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
     facts = [dd.get_text() for dd in soup.find("dl", class_="facts").find_all("dd")]
     assert facts[:2] == ["minilm", "imdb_reviews, tweets"]
-    assert facts[3].startswith("1 h 05 min of training and measuring") and len(facts) == 5
+    assert facts[3].startswith("1 h 05 min, workers") and len(facts) == 5
     assert facts[4] == "0123456789+"
     cells = [td.get_text() for td in soup.find(id="provenance").find_all("td")]
     assert cells[1:5] == ["1", "1", "1 h 05 min", "1 min 15 s"] and cells[-1] == "0123456789+"

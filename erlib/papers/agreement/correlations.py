@@ -51,6 +51,12 @@ def correlations(study: Study, model: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def of_whole_seeds(found: pd.DataFrame) -> pd.DataFrame:
+    """The correlations of the seeds that have every set, so that means weigh all sets alike."""
+    sets = found.groupby("seed")["set"].transform("nunique")
+    return found[sets == found["set"].nunique()]
+
+
 def correlation_tests(study: Study, model: str) -> pd.DataFrame:
     """r of each cell of Table 11 (mean over seeds by Fisher's z), its interval and p over texts.
 

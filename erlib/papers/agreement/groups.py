@@ -31,18 +31,20 @@ def group_tests(study: Study, model: str) -> pd.DataFrame:
 
     Mann-Whitney for the first (other texts), the signed-rank test for the second (the texts of
     Base's group under both models); one-sided, per seed, combined by Stouffer's method. A seed with
-    fewer than three texts on a side has no test.
+    fewer than three texts on a side has no test. `trained`: are all models of the test?
     """
     texts = grouped(study, model).dropna(subset=["pearson"])
     rows = []
     for task in study.tasks:
         for variant in ("Base", "Tying"):
             cell = texts[(texts["set"] == task.paper) & (texts["variant"] == variant)]
-            ps = ambiguous_over_easy(cell)
-            rows.append({"set": task.paper, "test": f"Amb > Easy, {variant}", **combined(ps)})
+            row = {"set": task.paper, "test": f"Amb > Easy, {variant}"}
+            row["trained"] = study.all_trained(model, task.paper, variant)
+            rows.append({**row, **combined(ambiguous_over_easy(cell))})
         for group in GROUPS:
-            ps = tying_over_base(study, model, task.paper, group)
-            rows.append({"set": task.paper, "test": f"Tying > Base, {group}", **combined(ps)})
+            row = {"set": task.paper, "test": f"Tying > Base, {group}"}
+            row["trained"] = study.all_trained(model, task.paper, "Base", "Tying")
+            rows.append({**row, **combined(tying_over_base(study, model, task.paper, group))})
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     table.loc[tested, "p (Holm)"] = holm(table.loc[tested, "p"]) if tested.any() else []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
 from erlib.metrics.cartography import GROUPS
 from erlib.papers.agreement.audit import EXPLAINING, ONE, PREDICTING, SIX, audit
-from erlib.papers.agreement.correlations import correlations
+from erlib.papers.agreement.correlations import correlations, of_whole_seeds
 from erlib.papers.agreement.groups import grouped
 from erlib.papers.agreement.study import NAMES, SAME, Study
 from erlib.papers.agreement.systems import (
@@ -19,11 +21,18 @@ from erlib.papers.agreement.systems import (
     searched,
     seeds_of,
     systems,
+    tasks,
     tried,
-    under_dropout,
     within_reach,
 )
-from erlib.papers.agreement.tables import mean_agreement, stands_for
+from erlib.papers.agreement.tables import (
+    asked_for,
+    base_runs,
+    mean_agreement,
+    stands_for,
+    table_5,
+    texts_used,
+)
 from erlib.papers.agreement.vectors import glove_file
 from erlib.parameters import Settings
 
@@ -35,20 +44,21 @@ def reduced(settings: Settings, *, dropout: bool = False) -> str:
 
     `dropout`: of the Transformer's explanations with dropout on: fewer texts, but the whole path.
     """
-    grid, parts = settings.grid, []
-    models = grid["models"]
-    shown = ("DBERT",) if dropout else MODELS
-    for name, what in (("explained_rows", "explained"), ("test_rows", "predicted")):
-        counts = [models[m][k] for m in shown for k in (name, f"wide_{name}") if k in models[m]]
-        if dropout and what == "explained":
-            counts = [under_dropout(count) for count in counts]
-        if counts:
-            parts.append(f"{min(counts)} to {max(counts)} {what} test texts of a set")
-    if "dev_rows" in grid:
-        parts.append(f"{grid['dev_rows']:,} validation texts")
-    trained = {models[m].get("train_rows") for m in MODELS} - {None}
-    if trained:
-        parts.append(f"at most {max(trained):,} training texts")
+    grid, models = settings.grid, settings.grid["models"]
+    parts = [
+        f"{_span(counts, ',')} {what} of a set"
+        for rows, split, what in (
+            ("dropout_rows" if dropout else "explained_rows", "test", "explained test texts"),
+            ("test_rows", "test", "predicted test texts"),
+            ("dev_rows", "dev", "validation texts"),
+            ("train_rows", "train", "training texts"),
+        )
+        if (counts := _texts(settings, ("DBERT",) if dropout else MODELS, rows, split))
+    ]
+    curved = {m: _texts(settings, (m,), "curvature_rows", "test") for m in MODELS}
+    if any(curved.values()) and not dropout:
+        said = " and ".join(f"{_span(n, ',')} ({m})" for m, n in curved.items() if n)
+        parts.append(f"curvature on {said} test texts of a set")
     if grid["max_length"] < LENGTH:
         parts.append(f"{grid['max_length']} tokens of a text")
     if grid["epochs"] < EPOCHS:
@@ -61,11 +71,22 @@ def reduced(settings: Settings, *, dropout: bool = False) -> str:
         layers = models["DBERT"].get("layers")
         cut = f" with {layers} layer{'s' if layers > 1 else ''}" if layers else ""
         parts.append(f"MiniLM{cut} in place of DistilBERT")
-    if grid["attributions"] != "agreement" and not dropout:
+    if _short_path(settings) and not dropout:
         parts.append("10 points of integrated gradients' path in place of 50")
     if models["JWA"]["norm"] != "exact" and not dropout:
         parts.append("Hutchinson's estimate for JWA's grad norm, too")
     return ", ".join(parts)
+
+
+def _texts(settings: Settings, models: Sequence[str], rows: str, split: str) -> list[int]:
+    """Texts that there really are of each model and set, where the profile does not ask for all."""
+    asked = {(m, t): asked_for(settings, m, t, rows) for m in models for t in tasks(settings)}
+    return [texts_used(settings, t, split, n) for (_, t), n in asked.items() if n is not None]
+
+
+def _short_path(settings: Settings) -> bool:
+    """Has integrated gradients fewer points than the paper's 50, which it has under dropout?"""
+    return settings.grid["attributions"] != "agreement"
 
 
 def _seeds(settings: Settings) -> str:
@@ -121,22 +142,36 @@ def about_training(study: Study) -> str:
     on_core = [run.set in study.core(run.model) for run in runs.itertuples()]
     core = runs[np.array(on_core) & (runs["variant"] == "Base")]
     margins = [
-        f"{model} {_span(100 * group['margin'])}"
+        f"{model} {_span(100 * group['margin'], '.0f')}"
         for model, group in core.groupby("model", sort=False)
     ]
     text = (
         f"{len(runs)} runs stand behind the tables. Base on core sets is above the majority class "
         f"by so many points of validation accuracy: {', '.join(margins)}."
     )
-    weak = runs[~runs["trained"]]
-    if len(weak):
-        names = ", ".join(f"{r.model} {r.set} {r.variant} seed {r.seed}" for r in weak.itertuples())
+    if names := _untrained(runs):
         text += f" Not trained (not above the majority class), nothing follows from them: {names}."
     return text
 
 
-def _span(values: pd.Series) -> str:
-    low, high = (f"{v:.0f}".replace("-", "−") for v in (values.min(), values.max()))
+def _untrained(runs: pd.DataFrame) -> str:
+    """ "JWA SST Base seed 1, …": those of these runs that are not trained."""
+    weak = runs[~runs["trained"]].itertuples()
+    return ", ".join(f"{r.model} {r.set} {r.variant} seed {r.seed}" for r in weak)
+
+
+def _left_out(runs: pd.DataFrame, *, pairs: bool = False) -> str:
+    """The sentence on those of these runs that a paragraph leaves out; empty if there are none.
+
+    `pairs`: with the run that they are compared with.
+    """
+    also = ", with the other run of the pair" if pairs else ""
+    names = _untrained(runs)
+    return f" Left out{also}, since they are not trained: {names}." if names else ""
+
+
+def _span(values: Sequence[float] | pd.Series, digits: str) -> str:
+    low, high = (f"{v:{digits}}".replace("-", "−") for v in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
@@ -163,7 +198,10 @@ def about_search(study: Study) -> str:
 
 def about_pairs(study: Study, model: str) -> str:
     """Is r above τ, which pair agrees best, do DeepLIFT and DeepSHAP differ, what was undefined?"""
-    runs = study.main[(study.main["model"] == model) & (study.main["variant"] == "Base")]
+    every = base_runs(study, model)
+    runs = every[every["trained"]]
+    if runs.empty:
+        return f"Nothing is concluded from this table.{_left_out(every)}"
     pairs = pd.concat([study.pairs(spec) for spec in runs["spec"]])
     texts = pd.concat([study.by_text(spec) for spec in runs["spec"]])
     same = texts.loc[texts["pair"] == SAME, "pearson"].min()
@@ -176,8 +214,8 @@ def about_pairs(study: Study, model: str) -> str:
         f"r is above τ in {above} of {len(others)} cells of set, seed and pair ({SAME} aside). In "
         f"evaluation mode DeepLIFT and DeepSHAP have r ≥ {same:.6f} on every text. Of the other "
         f"pairs {best} agrees best (r = {means.loc[best, 'pearson']:.2f}). {skipped} of "
-        f"{len(texts):,} correlations are undefined (a constant explanation) and left out.\n\n"
-        f"{_gaps(texts)}"
+        f"{len(texts):,} correlations are undefined (a constant explanation) and left out."
+        f"{_left_out(every)}\n\n{_gaps(texts)}"
     )
 
 
@@ -190,34 +228,31 @@ def _gaps(texts: pd.DataFrame) -> str:
 
 
 def about_tying(study: Study) -> str:
-    """Where Tying and Conicity raise r."""
-    means = {
-        (r.model, r.set, r.variant, r.seed): mean_agreement(study, r.spec)["pearson_r"]
-        for r in study.main.itertuples()
-    }
+    """Where Tying and Conicity raise r, of seeds whose models are both trained."""
     lines = []
     for variant in VARIANTS[1:]:
         changes = {}
         for model in MODELS:
             for task in study.tasks:
-                seeds = study.runs_of(model, task.paper, variant)
-                changes[f"{model} {task.paper}"] = np.mean(
-                    [
-                        means[model, task.paper, variant, s] - means[model, task.paper, "Base", s]
-                        for s in seeds
-                    ]
-                )
+                pairs = study.of_trained.paired(model, task.paper, "Base", variant)
+                r = [[mean_agreement(study, s)["pearson_r"] for s in pair] for pair in pairs]
+                if r:
+                    changes[f"{model} {task.paper}"] = float(np.diff(r).mean())
         up = sum(change > 0 for change in changes.values())
         shown = ", ".join(f"{name} {change:+.2f}" for name, change in changes.items())
-        lines.append(
-            f"{variant} raises r in {up} of {len(changes)} cells: {shown}.".replace("-", "−")
-        )
-    return "\n\n".join(lines)
+        said = f": {shown}".replace("-", "−") if shown else ""
+        lines.append(f"{variant} raises r in {up} of {len(changes)} cells{said}.")
+    return "\n\n".join(lines) + _left_out(study.main, pairs=True)
 
 
 def about_audit(study: Study) -> str:
     """What leaving dropout on does to DeepLIFT and DeepSHAP, and what the other switches do."""
-    table = audit(study)
+    runs = study.runs[study.runs["model"] == "DBERT"]
+    on_audited = runs["set"].isin(study.settings.grid["audit"])
+    left_out = _left_out(runs[(runs["variant"] == "Base") | on_audited], pairs=True)
+    if base_runs(study.of_trained, "DBERT").empty:
+        return f"Nothing is concluded from this table.{left_out}"
+    table = audit(study.of_trained)
     explained = table[(table["switch"] == EXPLAINING) & (table["system"] == "DBERT Base")]
     one, six = (
         explained.loc[explained["measure"] == m, ["here", "switched", "paper"]].mean()
@@ -226,7 +261,8 @@ def about_audit(study: Study) -> str:
     text = (
         f"In evaluation mode DeepLIFT and DeepSHAP are the same function (r = {one['here']:.3f}); "
         f"with dropout left on they agree with r = {one['switched']:.2f}, where the paper prints "
-        f"{one['paper']:.2f} (means over sets). Over all six pairs dropout moves r from "
+        f"{one['paper']:.2f} (means over sets). Over all six pairs dropout"
+        f"{' with a longer path' if _short_path(study.settings) else ''} moves r from "
         f"{six['here']:.2f} to {six['switched']:.2f}; the paper prints {six['paper']:.2f}."
     )
     if one["here"] > 1 - 1e-6 and one["switched"] < 1 - 1e-3:
@@ -242,34 +278,65 @@ def about_audit(study: Study) -> str:
         f"mean {row.measure} on {row.set} {row.here:.3f} to {row.switched:.3f}"
         for row in table[table["switch"] == PREDICTING].itertuples()
     ]
-    return (
-        f"{text}\n\nTrained with another regulariser, r moves: {'; '.join(others)}. Predicted with "
-        f"dropout on: {'; '.join(predicted)}."
+    moved = [
+        f"{what}: {'; '.join(changes)}."
+        for what, changes in (
+            ("Trained with another regulariser, r moves", others),
+            ("Predicted with dropout on", predicted),
+        )
+        if changes
+    ]
+    return f"{text}\n\n{' '.join(moved)}{left_out}"
+
+
+def audit_caption(settings: Settings) -> str:
+    """What the audit compares, and what else differs in its first rows."""
+    text = (
+        "One switch at a time: this notebook, the same with the switch turned, and what the paper "
+        "prints. Dropout while explaining: the kept models on the texts of the table above; while "
+        "predicting: means of the maps; the rest: last epoch."
     )
+    if _short_path(settings):
+        text += (
+            " With dropout integrated gradients also has 50 points of its path, without it 10: in "
+            "the rows of all six pairs this is a second switch."
+        )
+    return text
 
 
 def about_groups(study: Study) -> str:
     """How many texts are in each group, and which agrees most."""
-    texts = grouped(study, "DBERT")
+    left_out = _left_out(study.compared("DBERT"), pairs=True)
+    if study.of_trained.compared("DBERT").empty:
+        return f"Nothing is concluded from this table.{left_out}"
+    texts = grouped(study.of_trained, "DBERT")
     base = texts[texts["variant"] == "Base"]
     counts = base["group"].value_counts().reindex(GROUPS, fill_value=0)
     means = base.groupby("group")["pearson"].mean()
     sizes = ", ".join(f"{counts[group]} {group}" for group in GROUPS)
     shown = ", ".join(f"{group} {means[group]:.2f}" for group in GROUPS if group in means)
     return (
-        f"Base, all sets and seeds: {sizes}, and {len(base) - counts.sum()} texts in no group. "
-        f"Mean r: {shown}."
+        f"Base, its sets and seeds together: {sizes}, and {len(base) - counts.sum()} texts in no "
+        f"group. Mean r: {shown}.{left_out}"
     )
 
 
 def about_curvature(study: Study) -> str:
     """Whether grad norm and min dist go with confidence, and on how many texts that rests."""
-    found = correlations(study, "DBERT")
-    chosen = found[found["attribute"] == "confidence"]
-    means = chosen.groupby(["statistic", "variant"])["r"].mean()
+    left_out, trained = _left_out(study.compared("DBERT"), pairs=True), study.of_trained
+    if trained.compared("DBERT").empty:
+        return f"Nothing is concluded from this table.{left_out}"
+    found = of_whole_seeds(correlations(trained, "DBERT"))
+    if found.empty:
+        return f"No seed has both models on every set, so that there is no mean.{left_out}"
+    r = table_5(trained, "DBERT").long.set_index(["row", "column"])["ours"]
     parts = [
-        f"{name} {means[name, 'Base']:+.2f} (Base) and {means[name, 'Tying']:+.2f} (Tying)"
+        f"{name} {r[f'{name}|confidence', 'Base']:+.2f} (Base) and "
+        f"{r[f'{name}|confidence', 'Tying']:+.2f} (Tying)"
         for name in ("Grad norm", "Min dist")
     ]
-    text = f"Correlation with confidence, {found['texts'].min()} texts a set: {'; '.join(parts)}."
-    return text.replace("-", "−")
+    text = (
+        f"Correlation with confidence, mean over {', '.join(found['set'].unique())}, "
+        f"{_span(found['texts'], 'd')} texts a set: {'; '.join(parts)}."
+    )
+    return text.replace("-", "−") + left_out

@@ -6,7 +6,7 @@ means by pair and epoch, and by text in one epoch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -46,10 +46,11 @@ METRICS = {"kendall_tau": "kendall", "pearson_r": "pearson"}  # the paper's colu
 
 @dataclass(frozen=True)
 class Study:
-    """A finished grid."""
+    """A finished grid; with `only_trained` as if the runs that are not trained were not there."""
 
     settings: Settings
     results: Results
+    only_trained: bool = False
 
     @cached_property
     def runs(self) -> pd.DataFrame:
@@ -79,7 +80,13 @@ class Study:
                     "trained": row["dev_accuracy"] > row["dev_majority"],
                 }
             )
-        return pd.DataFrame(rows)
+        table = pd.DataFrame(rows)
+        return table[table["trained"]] if self.only_trained else table
+
+    @cached_property
+    def of_trained(self) -> Study:
+        """The part of this study that something follows from."""
+        return replace(self, only_trained=True)
 
     @cached_property
     def main(self) -> pd.DataFrame:
@@ -87,9 +94,10 @@ class Study:
         return self.runs[~self.runs["variant"].isin(AUDITED)]
 
     def compared(self, model: str) -> pd.DataFrame:
-        """A model's runs of Base and Tying, which Tables 4, 5 and 11 compare."""
+        """A model's runs of Base and Tying, which Tables 4, 5 and 11 compare, where both are."""
         wanted = (self.main["model"] == model) & self.main["variant"].isin(["Base", "Tying"])
-        return self.main[wanted]
+        runs = self.main[wanted]
+        return runs[runs.groupby(["set", "seed"])["variant"].transform("nunique") == 2]
 
     @cached_property
     def all_runs(self) -> list[str]:
@@ -131,6 +139,11 @@ class Study:
     def trained(self) -> dict[RunSpec, bool]:
         """run → is its kept model above the majority class?"""
         return dict(zip(self.runs["spec"], self.runs["trained"], strict=True))
+
+    def all_trained(self, model: str, paper: str, *variants: str) -> str:
+        """ "yes" or "no": are the runs that a test of these variants compares all trained?"""
+        compared = [spec for pair in self.paired(model, paper, *variants) for spec in pair]
+        return "yes" if all(self.trained[spec] for spec in compared) else "no"
 
     def weight(self, system: System) -> float:
         """The λ that a cell was trained with."""

@@ -7,6 +7,7 @@ What a claim says, what the paper measured and by which rule it is decided are d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -109,14 +110,13 @@ def _compare(
 
 def _gains(study: Study) -> dict[str, Measured | None]:
     """The gain of every criterion under every other set of criteria, seed by seed."""
-    gains = study.subset_gains.dropna(subset="gain")
+    gains = study.subset_gains
     others = gains[gains["row"] != gains["criterion"]]
-    parts: dict[str, Measured | None] = {
-        f"cell {criterion} of {row}": {"differences": cell["gain"].to_list()}
+    parts = {
+        f"cell {criterion} of {row}": _decided(cell.set_index("seed")["gain"], cell)
         for (criterion, row), cell in others.groupby(["criterion", "row"], sort=False)
     }
-    parts["mean of all cells"] = {"differences": others.groupby("seed")["gain"].mean().to_list()}
-    return parts
+    return parts | {"mean of all cells": _decided(others.groupby("seed")["gain"].mean(), others)}
 
 
 def _compatible(study: Study) -> dict[str, Measured | None]:
@@ -140,7 +140,18 @@ def _by_seed(gains: pd.DataFrame, marked: Sequence[bool]) -> Measured | None:
     means = gains.assign(marked=marked).pivot_table(index="seed", columns="marked", values="gain")
     if set(means.columns) != {True, False}:
         return None
-    return {"differences": (means[True] - means[False]).to_list()}
+    return _decided(means[True] - means[False], gains)
+
+
+def _decided(differences: pd.Series, measured: pd.DataFrame) -> Measured | None:
+    """The differences by seed that have a number (explanations that are all alike have no
+    consistency), without the seeds of which a model `measured` for them is not trained.
+
+    Where that leaves none, the first stands alone, which is too few for a verdict.
+    """
+    found = differences.dropna()
+    kept = found[~found.index.isin(measured.loc[~measured["trained"], "seed"])]
+    return {"differences": (kept if len(kept) else found.head(1)).to_list()} if len(found) else None
 
 
 def _costs(study: Study) -> dict[str, Measured | None]:
@@ -153,7 +164,7 @@ def _costs(study: Study) -> dict[str, Measured | None]:
             parts[f"{criterion} {task.paper}"] = study.cost(task.paper, criterion)
         for after, before in (("COMP", "SUFF"), ("CONS", "COMP")):
             parts[f"{after} below {before} {task.paper}"] = study.difference(
-                by_row[after], by_row[before]
+                by_row[after], by_row[before], every=True
             )
     return parts
 
@@ -163,18 +174,13 @@ def _levels(study: Study) -> dict[str, Measured | None]:
     curves = study.curves
     last = curves[curves["epoch"] == curves.groupby(["criterion", "level", "seed"])["epoch"]
                   .transform("max")]  # fmt: skip
-    wide = last.pivot(index=["criterion", "seed"], columns="level", values="loss")
-    feature, head, layer = (wide[level] for level in LEVELS)
-    compared = {
-        "feature below head": feature - head,
-        "head below layer": head - layer,
-        "all levels below feature": wide["all levels"] - feature,
-    }
-    return {
-        f"{name} {criterion}": {"differences": values[criterion].to_list()}
-        for name, values in compared.items()
-        for criterion in CRITERIA
-    }
+    parts = {}
+    for low, high in (*pairwise(LEVELS), ("all levels", LEVELS[0])):
+        for criterion in CRITERIA:
+            both = last[last["level"].isin((low, high)) & (last["criterion"] == criterion)]
+            wide = both.pivot(index="seed", columns="level", values="loss")
+            parts[f"{low} below {high} {criterion}"] = _decided(wide[low] - wide[high], both)
+    return parts
 
 
 def _plausible(study: Study) -> dict[str, Measured | None]:
@@ -211,17 +217,12 @@ def _important(study: Study) -> dict[str, Measured | None]:
 
 
 def _transfer(study: Study) -> dict[str, Measured | None]:
-    wide = study.transfer_gains.pivot(index="seed", columns="criterion", values="gain")
+    gains = study.transfer_gains
+    wide = gains.pivot(index="seed", columns="criterion", values="gain")
     return {
-        f"{a} below {b}": _finite(wide[a] - wide[b])
+        f"{a} below {b}": _decided(wide[a] - wide[b], gains[gains["criterion"].isin((a, b))])
         for a, b in (("SIM", "SUFF"), ("SUFF", "COMP"), ("COMP", "CONS"))
     }
-
-
-def _finite(differences: pd.Series) -> Measured | None:
-    """The seeds that have a number: explanations that are all alike have no consistency."""
-    found = differences.dropna()
-    return {"differences": found.to_list()} if len(found) else None
 
 
 def _times(training: pd.DataFrame, explaining: pd.DataFrame) -> dict[str, Measured | None]:
@@ -255,7 +256,7 @@ def _settings(study: Study) -> dict[str, Measured | None]:
         best = setting_name(lr, decay)
         if best in wide and len(wide.columns) > 1:
             others = wide.drop(columns=best)
-            parts[criterion] = _finite(wide[best] - others[others.mean().idxmax()])
+            parts[criterion] = _decided(wide[best] - others[others.mean().idxmax()], found)
     return parts
 
 
@@ -281,8 +282,8 @@ def _in_per_cent(part: Measured | None) -> Measured | None:
     return {name: list(100 * np.asarray(values)) for name, values in part.items()}
 
 
-def notes(study: Study) -> dict[str, str]:
-    """What the reader of a verdict has to know, by claim."""
+def notes(study: Study, measured: Mapping[str, Mapping[str, Measured]]) -> dict[str, str]:
+    """What the reader of a verdict has to know, by claim; `measured`: of `measure_claims`."""
     scratch = [b for b in BASES[1:] if study.settings.grid["bases"][b]["name"].endswith("-shaped")]
     said = {
         "IV-C7": "Where lengths of texts differ, ρ can be below 0 even for random explanations.",
@@ -292,8 +293,9 @@ def notes(study: Study) -> dict[str, str]:
     core = [t.paper for t in every if is_core(study.settings, "ELECTRA", t)]
     if 0 < len(core) < len(every):
         for claim in ("IV-C1", "IV-C3", "IV-C4", "IV-C5", "IV-C6", "IV-C7", "IV-C10", "IV-C13"):
-            also = f"Of sets other than {', '.join(core)} there is one seed."
-            said[claim] = f"{said.get(claim, '')} {also}".strip()
+            if any(len(part["differences"]) > 1 for part in measured.get(claim, {}).values()):
+                also = f"Of sets other than {', '.join(core)} there is one seed."
+                said[claim] = f"{said.get(claim, '')} {also}".strip()
     plausible = study.settings.roles["plausibility"]
     if corpus_report(plausible, study.settings.source).rationale == "lexicon":
         said["IV-C12"] = "The rationales are a lexicon's: nobody marked them in these texts."

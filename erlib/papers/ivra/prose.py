@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -19,19 +22,22 @@ from erlib.papers.ivra.systems import (
     ROLES,
     SPARSEMAX,
     System,
+    Task,
     baseline,
     core_task,
+    criteria_of,
     pupil_recipe,
     recipe,
     tasks,
     trained,
     transfer_target,
 )
-from erlib.papers.ivra.tables import floor_table, model_name
+from erlib.papers.ivra.tables import floor_table, model_name, short_name
 from erlib.parameters import Settings
 from erlib.training.stages import Results
 
 PUPILS = ("student", "short_student")
+LEFT_OUT = " Models that are not trained are left out."
 RATIONALES = {
     "human": "marked by annotators",
     "lexicon": (
@@ -46,17 +52,17 @@ def reduced(settings: Settings) -> str:
     options = settings.grid
     if "short" not in options:
         return ""
-    models = "; ".join(f"{model_name(settings, base)} for {base}" for base in BASES)
-    cut = {t: sizes["layers"] for t, sizes in options["tasks"].items() if "layers" in sizes}
-    first = model_name(settings, BASES[0])
+    cut = [f"{sizes['max_length']} ({task})" for task, sizes in options["tasks"].items()]
     return "; ".join(
         [
-            models,
-            *(f"the first {layers} layers of {first} on {task}" for task, layers in cut.items()),
+            *(f"{model_name(settings, base)} for {base}" for base in BASES),
+            f"texts cut at {', '.join(cut)} sub-words",
             *_lengths(settings),
             *_left_out(settings),
             f"students trained by AdamW; ω, λ and η at {options['explainer_factor']} times the "
             "model's learning rate",
+            f"at most {options['test_rows']} test texts for accuracy, students examined on "
+            f"{', elsewhere on '.join(_examined(settings))}",
             f"{options['explained_rows']} explained texts",
             *([f"{options['wide_rows']} for sets of criteria, transfer and settings"]
               if "wide_rows" in options else []),
@@ -65,6 +71,12 @@ def reduced(settings: Settings) -> str:
               if (variant := options["variants"].get(name))),
         ]
     )  # fmt: skip
+
+
+def _examined(settings: Settings) -> list[str]:
+    """On how many texts students are examined: those of the core task, and the others."""
+    pupils = [recipe(settings, core_task(settings), pupil_recipe(settings, s)) for s in PUPILS]
+    return list(dict.fromkeys(str(pupil["examined_rows"]) for pupil in pupils))
 
 
 def _lengths(settings: Settings) -> list[str]:
@@ -120,9 +132,8 @@ def _steps(spec: RunSpec) -> int:
 
 def about_data(settings: Settings) -> str:
     """Which corpus stands for which set, where rationales come from, what rules dropped."""
-    every = tasks(settings, "ELECTRA")
-    others = [t for t in (transfer_target(settings, x) for x in every) if t]
-    stands = "; ".join(f"{t.corpus} for {t.paper}" for t in (*every, *others))
+    every, sets = tasks(settings, "ELECTRA"), _sets(settings)
+    stands = "; ".join(f"{t.corpus} for {t.paper}" for t in sets)
     plausible = settings.roles["plausibility"]
     kind = corpus_report(plausible, settings.source).rationale or ""
     lines = [
@@ -132,7 +143,7 @@ def about_data(settings: Settings) -> str:
     missing = [t.paper for t in every if not t.spans and transfer_target(settings, t) is None]
     if missing:
         lines.append(f"No second set of the kind of {', '.join(missing)}: no transfer there.")
-    for corpus in dict.fromkeys(t.corpus for t in (*every, *others)):
+    for corpus in dict.fromkeys(t.corpus for t in sets):
         report = corpus_report(corpus, settings.source)
         if report.dropped:
             dropped = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
@@ -140,54 +151,116 @@ def about_data(settings: Settings) -> str:
     return "\n\n".join(lines)
 
 
+def _sets(settings: Settings) -> list[Task]:
+    """The tasks, and the sets that models are transferred to."""
+    every = tasks(settings, "ELECTRA")
+    return [*every, *(t for t in (transfer_target(settings, x) for x in every) if t)]
+
+
 def about_training(study: Study, results: Results) -> str:
-    """How many models there are, and which Baselines did not learn their task."""
+    """How many models there are, and which did not learn their task, by what they are trained for.
+
+    Models trained for SIM alone answer as the Baselines that they begin from.
+    """
     counts = f"{len(results['models'])} models and {len(results['students'])} students."
-    weak = []
-    for cell in measurements.base_answers(study.settings):
-        row = study.rows[cell.spec]
-        if not cell.task.spans and row["accuracy"] <= row["majority"]:
-            weak.append(f"{model_name(study.settings, cell.base)} on {cell.task.paper}, "
-                        f"seed {cell.seed}")  # fmt: skip
+    own = [s for s in results["models"]["spec"]
+           if s.model.task == "classify" and criteria_of(s) != ("SIM",)]  # fmt: skip
+    weak = [s for s in own if s in study.untrained]
+    tested = _below_on_test(study)
     if not weak:
-        return f"{counts} Every Baseline that classifies is above the majority class."
+        return (
+            f"{counts} Every Baseline that classifies and every model trained for COMP, SUFF or "
+            f"CONS is above the majority class on dev.{tested}"
+        )
+    texts = sorted({s.data.dev_rows for s in weak if s.data.dev_rows})
+    few = f"{' to '.join(map(str, dict.fromkeys((texts[0], texts[-1]))))} " if texts else ""
     return (
-        f"{counts} Not trained (not above the majority class), so that nothing follows from "
-        f"them: {'; '.join(weak)}."
+        f"{counts} Not trained (not above the majority class of their {few}dev texts), so that "
+        "nothing follows from them but what they cost in accuracy: "
+        f"{_by_model(study.settings, own, weak)}.{tested}"
     )
+
+
+def _below_on_test(study: Study) -> str:
+    """The Baselines that Table bases shows no better than the majority class."""
+    weak = [
+        f"{model_name(study.settings, c.base, c.task)} on {c.task.paper}, seed {c.seed}"
+        for c in measurements.base_answers(study.settings)
+        if not c.task.spans and study.rows[c.spec]["accuracy"] <= study.rows[c.spec]["majority"]
+    ]
+    return f" Baselines that are not above it on test texts: {'; '.join(weak)}." if weak else ""
+
+
+def _by_model(settings: Settings, made: Sequence[RunSpec], weak: Sequence[RunSpec]) -> str:
+    """ "MiniLM on SNLI: COMP 1 of 3, CONS 2 of 3": how many of the models that were made."""
+    papers = {task.corpus: task.paper for task in _sets(settings)}
+    total, found = (
+        Counter((f"{short_name(s.model.name)} on {papers[s.data.corpus]}",
+                 "+".join(criteria_of(s)) or "Baseline") for s in specs)
+        for specs in (made, weak)
+    )  # fmt: skip
+    listed: dict[str, list[str]] = {}
+    for (where, name), n in found.items():
+        listed.setdefault(where, []).append(f"{name} {n} of {total[where, name]}")
+    return "; ".join(f"{where}: {', '.join(names)}" for where, names in listed.items())
 
 
 def about_simulatability(study: Study) -> str:
     """What the best method is, and what explanations add to a student that has none."""
-    table = floor_table(study)
+    table = floor_table(study, trained=True)
     lines = []
     for task in tasks(study.settings, "ELECTRA"):
         rows = table[(table["base"] == "ELECTRA") & (table["task"] == task.paper)]
         if rows.empty:
+            lines.append(f"{task.paper}: no teacher is trained")
             continue
+        cells = chosen(study.by_explainer, base="ELECTRA", task=task.paper, row=FLOOR)
+        floor = 100 * np.mean([study.value(c) for c in cells if study.is_trained(c)])
         best = rows.loc[rows["above the floor"].idxmax()]
         helped = int((rows["above the floor"] > 0).sum())
         most = f", most {best['method']} ({_signed(best['above the floor'])})" if helped else ""
         if (rows["above the floor"] == 0).all():
             most = " or below it: all students score the same"
         lines.append(
-            f"{task.paper}: without explanations {best['floor']:.1f} %; {helped} of {len(rows)} "
-            f"methods are above that{most}"
+            f"{task.paper}: without explanations {floor:.1f} %; seed by seed, {helped} of "
+            f"{len(rows)} methods are above that{most}"
         )
-    return f"Students by task, in points of agreement. {'; '.join(lines)}."
+    weak = not all(map(study.is_trained, chosen(study.by_explainer, base="ELECTRA", row=FLOOR)))
+    return f"Students by task, in points of agreement. {'; '.join(lines)}.{LEFT_OUT * weak}"
 
 
 def about_criterion(study: Study, criterion: str) -> str:
     """Which method is best by a criterion on each task, and where the learned modules stand."""
+    cells = chosen(study.by_explainer, base="ELECTRA", criterion=criterion)
+    frame = study.frame([c for c in cells if c.row != FLOOR])
     lines = []
-    low = criterion == "SUFF"
-    for task in tasks(study.settings, "ELECTRA"):
-        cells = chosen(study.by_explainer, base="ELECTRA", task=task.paper, criterion=criterion)
-        means = study.frame([c for c in cells if c.row != FLOOR]).groupby("row")["value"].mean()
-        best = means.idxmin() if low else means.idxmax()
+    for task, rows in frame.groupby("task", sort=False):
+        means = _means(rows)
+        best = _best(means, criterion)
         others = [f"{m} {_number(means[m])}" for m in MODULES if m in means and m != best]
-        lines.append(", ".join([f"{task.paper}: {best} {_number(means[best])}", *others]))
-    return f"The best method of each task, then the learned modules. {'; '.join(lines)}."
+        value = f" {_number(means[best])}" if best in means else ""
+        lines.append(", ".join([f"{task}: {best}{value}", *others]))
+    return (
+        f"The best method of each task, then the learned modules. {'; '.join(lines)}."
+        f"{LEFT_OUT * (not frame['trained'].all())}"
+    )
+
+
+def _means(rows: pd.DataFrame) -> pd.Series:
+    """Row → its mean over seeds, of trained models and where there is a number."""
+    return rows[rows["trained"]].groupby("row", sort=False)["value"].mean().dropna()
+
+
+def _best(means: pd.Series, criterion: str) -> str:
+    """The best row by a criterion; "none" where no trained model has a number."""
+    if means.empty:
+        return "none"
+    return str(means.idxmin() if criterion == "SUFF" else means.idxmax())
+
+
+def _tied(means: pd.Series, best: str) -> str:
+    """What is said where another row is as good."""
+    return " (tied)" if best in means and (means == means[best]).sum() > 1 else ""
 
 
 def about_collusion(table: pd.DataFrame) -> str:
@@ -236,8 +309,14 @@ def about_costs(study: Study) -> str:
             if found
         )
         lines.append(f"{task.paper}: {said}")
-    as_long = ", trained on as long" if study.settings.grid.get("from_baseline") else ""
-    return f"Points against the Baseline{as_long}. {'; '.join(lines)}."
+    return f"Points against {compared_with(study.settings)}. {'; '.join(lines)}."
+
+
+def compared_with(settings: Settings) -> str:
+    """What a model's accuracy is compared with in Table 5."""
+    longer = dict.fromkeys(c.task.paper for c in measurements.continued_answers(settings))
+    where = f"; for COMP, SUFF or CONS alone on {' and '.join(longer)} it is trained on as long"
+    return f"the Baseline of the same seeds{where if longer else ''}"
 
 
 def about_important(study: Study) -> str:
@@ -245,7 +324,7 @@ def about_important(study: Study) -> str:
     frame = study.frame(measurements.important_tokens(study.settings))
     lines = []
     for task, rows in frame.groupby("task", sort=False):
-        means = rows.groupby("row")["value"].mean()
+        means = rows.groupby(["row", "criterion"])["value"].mean().groupby("row").mean()
         least = f"{means.idxmin()} ({means.min():.2f})"
         most = f", most {means.idxmax()} ({means.max():.2f})"
         lines.append(f"{task}: {f'fewest {least}{most}' if len(means) > 1 else f'only {least}'}")
@@ -266,10 +345,10 @@ def about_settings(study: Study) -> str:
     lines = []
     for criterion in CRITERIA:
         rows = frame[frame["criterion"] == criterion]
-        means = rows.groupby("row", sort=False)["value"].mean()
-        best = means.idxmin() if criterion == "SUFF" else means.idxmax()
-        tied = " (tied)" if (means == means[best]).sum() > 1 else ""
-        lines.append(f"{criterion} {str(best).replace('|', ', ').replace('gamma', 'γ')}{tied}")
+        means = rows.groupby("row", sort=False)["value"].mean().dropna()
+        best = _best(means, criterion)
+        named = best.replace("|", ", ").replace("gamma", "γ")
+        lines.append(f"{criterion} {named}{_tied(means, best)}")
     return f"Best of {frame['row'].nunique()} settings: {'; '.join(lines)}."
 
 
@@ -280,17 +359,19 @@ def about_other_bases(study: Study) -> str:
     for (base, task), rows in frame.groupby(["base", "task"], sort=False):
         best = []
         for criterion in CRITERIA:
-            found = rows[rows["criterion"] == criterion].groupby("row")["value"].mean()
-            best.append(f"{criterion} {found.idxmin() if criterion == 'SUFF' else found.idxmax()}")
+            means = _means(rows[rows["criterion"] == criterion])
+            name = _best(means, criterion)
+            best.append(f"{criterion} {name}{_tied(means, name)}")
         lines.append(f"{model_name(study.settings, str(base))}, {task}: {', '.join(best)}")
-    return f"Best by criterion. {'; '.join(lines)}."
+    left_out = LEFT_OUT * (not frame["trained"].all())
+    return f"Best by criterion. {'; '.join(lines)}.{left_out}"
 
 
 def about_gains(study: Study) -> str:
     """How many cells of Figure 5 are negative, and which sets lose most."""
     gains = study.subset_gains
     others = gains[gains["row"] != gains["criterion"]]
-    cells = others.groupby(["criterion", "row"])["gain"].mean()
+    cells = others.groupby(["criterion", "row"])["gain"].mean().dropna()
     worst = cells.groupby("row").mean().idxmin()
     return (
         f"{int((cells < 0).sum())} of {len(cells)} gains are negative (the paper: all); the set "

@@ -15,7 +15,7 @@ from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
-from erlib.papers.ivra.systems import CRITERIA
+from erlib.papers.ivra.systems import CRITERIA, criteria_of
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
 from erlib.training.identity import run_hash
@@ -48,6 +48,22 @@ class Study:
         }
 
     @cached_property
+    def untrained(self) -> set[RunSpec]:
+        """The models that are not above the majority class on dev; spans have no such class.
+
+        SIM alone leaves the answers as they are: its model is as trained as the one it begins from.
+        """
+        models = self.results["models"]
+        weak = set(models.loc[models["dev_accuracy"] <= models["dev_majority"], "spec"])
+        answering = {s: s.start if criteria_of(s) == ("SIM",) else s for s in models["spec"]}
+        return {spec for spec, run in answering.items() if run in weak}
+
+    def is_trained(self, cell: Cell) -> bool:
+        """Is the model that was measured, or that taught the student, above the majority class?"""
+        run = cell.spec.run
+        return (run.data.taught.run if run and run.data.taught else run) not in self.untrained
+
+    @cached_property
     def by_explainer(self) -> list[Cell]:
         """Of Tables 1 to 4 and 8 to 11."""
         return measurements.by_explainer(self.settings)
@@ -72,7 +88,7 @@ class Study:
         return float(row["share"] if kind == "important_share" else row[VALUES[cell.criterion]])
 
     def frame(self, cells: Sequence[Cell]) -> pd.DataFrame:
-        """One row per cell: base, task (the paper's name), row, criterion, seed, value."""
+        """One row per cell: base, task (the paper's name), row, criterion, seed, value, trained."""
         return pd.DataFrame(
             [
                 {
@@ -82,6 +98,7 @@ class Study:
                     "criterion": c.criterion,
                     "seed": c.seed,
                     "value": self.value(c),
+                    "trained": self.is_trained(c),
                 }
                 for c in cells
             ]
@@ -104,44 +121,55 @@ class Study:
         """The evaluation's own table."""
         return per_text(spec, store=self.settings.store, device=self.settings.device)
 
-    def difference(self, after: Sequence[Cell], before: Sequence[Cell]) -> Measured | None:
-        """`after` − `before`, seed by seed and text by text, on the seeds that both have.
+    def paired(
+        self, after: Sequence[Cell], before: Sequence[Cell], *, every: bool = False
+    ) -> list[tuple[Cell, Cell]]:
+        """The cells of the seeds on which both have a number (explanations that are all alike have
+        no consistency).
 
-        None where there is no such seed. A seed without a number (explanations that are all alike
-        have no consistency) is left out.
+        Without those of models that are not trained, unless `every` seed is asked for: nothing
+        follows from them. Where none is left, the first stands alone, too few for a verdict.
         """
         first, second = ({c.seed: c for c in cells} for cells in (before, after))
-        found = {
-            s: self.value(second[s]) - self.value(first[s])
-            for s in sorted(set(first) & set(second))
-        }
-        seeds = [s for s, value in found.items() if np.isfinite(value)]
-        if not seeds:
+        both = [(second[s], first[s]) for s in sorted(set(first) & set(second))]
+        known = [(b, a) for b, a in both if np.isfinite(self.value(b) - self.value(a))]
+        trained = [pair for pair in known if every or all(map(self.is_trained, pair))]
+        return trained or known[:1]
+
+    def difference(
+        self, after: Sequence[Cell], before: Sequence[Cell], *, every: bool = False
+    ) -> Measured | None:
+        """`after` − `before` of `paired` cells, seed by seed and text by text; None without any."""
+        pairs = self.paired(after, before, every=every)
+        if not pairs:
             return None
-        differences = [found[s] for s in seeds]
+        differences = [self.value(b) - self.value(a) for b, a in pairs]
         rows = []
-        for seed in seeds:
-            a, b = self.texts(first[seed]), self.texts(second[seed])
-            if a is None or b is None:
+        for b, a in pairs:
+            new, old = self.texts(b), self.texts(a)
+            if new is None or old is None:
                 return {"differences": differences}
-            rows.append((b - a.loc[b.index]).to_numpy())
+            rows.append((new - old.loc[new.index]).to_numpy())
         return {"differences": differences, "per_text": rows}
 
     def cost(self, task: str, row: str) -> Measured | None:
         """Points of accuracy that a set of criteria has over a Baseline trained as long.
 
         SIM alone leaves the Baseline's answers as they are, and short runs add next to nothing.
+        Every seed counts: that a model is no longer trained is a cost too.
         """
         cells = chosen(self.accuracies, base="ELECTRA", task=task)
         alone = row in CRITERIA and row != "SIM"
         as_long = chosen(cells, row=measurements.CONTINUED) if alone else []
-        return self.difference(chosen(cells, row=row), as_long or chosen(cells, row="Baseline"))
+        before = as_long or chosen(cells, row="Baseline")
+        return self.difference(chosen(cells, row=row), before, every=True)
 
     def gains(self, cells: Sequence[Cell], reference: str) -> pd.DataFrame:
         """Average relative gains over the rows named `reference`, by row, criterion and seed.
 
         `reference` is formatted with the criterion: "{criterion}" is each criterion trained alone.
-        Columns: row, criterion, seed, gain (%), difference (mean over tasks, positive is better).
+        Columns: row, criterion, seed, gain (%), difference (mean over tasks, positive is better),
+        trained (are all of the compared models?).
         """
         frame, rows = self.frame(cells), []
         for (row, criterion, seed), found in frame.groupby(
@@ -166,6 +194,7 @@ class Study:
                     "seed": seed,
                     "gain": gain.arg,
                     "difference": float(np.mean(list(gain.difference.values()))),
+                    "trained": bool(found["trained"].all() and alone["trained"].all()),
                 }
             )
         return pd.DataFrame(rows)
@@ -183,7 +212,7 @@ class Study:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """Figure 6: criterion, level, seed, epoch, loss."""
+        """Figure 6: criterion, level, seed, epoch, loss, trained."""
         tables = []
         for (criterion, level, seed), spec in measurements.level_runs(self.settings).items():
             history = self.history(spec)
@@ -195,6 +224,7 @@ class Study:
                         "seed": seed,
                         "epoch": history["epoch"],
                         "loss": history[f"train_{VALUES[criterion]}"],
+                        "trained": spec not in self.untrained,
                     }
                 )
             )

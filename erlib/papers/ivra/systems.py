@@ -285,6 +285,13 @@ def pupil_recipe(settings: Settings, stage: str) -> str:
     return stage if stage in settings.grid else "student"
 
 
+def criteria_of(run: RunSpec) -> tuple[str, ...]:
+    """What a model was trained for; nothing, if it is a Baseline."""
+    terms = {t.name for t in run.objective}
+    simulated = run.update.name == "pilot"
+    return tuple(c for c in CRITERIA if (simulated if c == "SIM" else LOSSES[c] in terms))
+
+
 def subset_name(criteria: Sequence[str]) -> str:
     """As Table 5 writes it: Sim+Comp."""
     return "+".join(c.capitalize() for c in criteria)

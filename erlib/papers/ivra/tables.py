@@ -13,10 +13,13 @@ from erlib.papers.ivra.systems import (
     EXPLAINERS,
     FLOOR,
     SUBSETS,
+    Task,
+    model_spec,
     subset_name,
     tasks,
 )
 from erlib.parameters import Settings
+from erlib.reports.markup import counted
 from erlib.reports.paper_numbers import Beside, beside
 
 BY_CRITERION = {"SIM": ("table1", "table8"), "COMP": ("table2", "table9"),
@@ -39,13 +42,22 @@ class Shown:
     long: pd.DataFrame
 
 
-def model_name(settings: Settings, base: str) -> str:
-    """What plays the part of a base model; short for the hub's own."""
-    options = settings.grid["bases"][base]
-    name, layers = options["name"], options.get("layers")
-    changed = [f"{layers} layer{'s' if layers > 1 else ''}"] if layers else []
+def model_name(settings: Settings, base: str, task: Task | None = None) -> str:
+    """What plays the part of a base model, on one task or on all; short for the hub's own."""
+    options, where = settings.grid["bases"][base], [task] if task else tasks(settings, base)
+    layers = {t.paper: model_spec(settings, base, t, None).layers for t in where}
+    changed = []
+    for count in sorted({n for n in layers.values() if n}):
+        on = [name for name, n in layers.items() if n == count]
+        only = f" on {' and '.join(on)}" if len(on) < len(where) else ""
+        changed.append(f"{counted(count, 'layer')}{only}")
     changed += [f"lowest {n} layers frozen"] if (n := options.get("frozen")) else []
-    return OURS.get(name, name.split("/")[-1]) + (f" ({', '.join(changed)})" if changed else "")
+    return short_name(options["name"]) + (f" ({', '.join(changed)})" if changed else "")
+
+
+def short_name(model: str) -> str:
+    """A model's name as a reader says it: without the hub's owner."""
+    return OURS.get(model, model.split("/")[-1])
 
 
 def by_criterion(study: Study, criterion: str, *, others: bool = False) -> Shown:
@@ -160,7 +172,7 @@ def base_table(study: Study) -> pd.DataFrame:
         rows.append(
             {
                 "base": cell.base,
-                "model": model_name(study.settings, cell.base),
+                "model": model_name(study.settings, cell.base, cell.task),
                 "task": cell.task.paper,
                 "corpus": cell.task.corpus,
                 "seed": cell.seed,
@@ -176,29 +188,36 @@ def base_table(study: Study) -> pd.DataFrame:
     ).reset_index()  # fmt: skip
 
 
-def floor_table(study: Study) -> pd.DataFrame:
-    """What explanations add to students: SIM of each method minus that of students without any."""
+def floor_table(study: Study, *, trained: bool = False) -> pd.DataFrame:
+    """What explanations add to students: SIM of each method minus that of students without any.
+
+    Of every seed that both have, or only of those whose teachers are `trained`.
+    """
+    every = [c for c in study.by_explainer if study.is_trained(c) or not trained]
     rows = []
-    for base in dict.fromkeys(c.base for c in study.by_explainer):
+    for base in dict.fromkeys(c.base for c in every):
         for task in tasks(study.settings, base):
             where = {"base": base, "task": task.paper, "criterion": "SIM"}
-            floor = chosen(study.by_explainer, **where, row=FLOOR)
+            floor = chosen(every, **where, row=FLOOR)
             for row in measurements.explainers(study.settings, base, task):
-                found = study.difference(chosen(study.by_explainer, **where, row=row), floor)
-                if found is not None:
-                    gains = 100 * np.array(found["differences"])
+                told = chosen(every, **where, row=row)
+                if pairs := study.paired(told, floor, every=True):
+                    own, without = (100 * np.array([study.value(c) for c in cells])
+                                    for cells in zip(*pairs, strict=True))  # fmt: skip
+                    gains = own - without
                     rows.append(
                         {
                             "base": base,
                             "task": task.paper,
                             "method": row,
-                            "floor": 100 * np.mean([study.value(c) for c in floor]),
+                            "floor": without.mean(),
                             "above the floor": gains.mean(),
                             "std": gains.std(ddof=1) if len(gains) > 1 else np.nan,
                             "seeds": len(gains),
                         }
                     )
-    return pd.DataFrame(rows)
+    columns = ["base", "task", "method", "floor", "above the floor", "std", "seeds"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def collusion_table(study: Study) -> pd.DataFrame:

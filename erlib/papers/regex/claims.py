@@ -6,20 +6,23 @@ measurements of its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from erlib.config import EvalSpec
 from erlib.metrics.task import f1_difference
 from erlib.papers.regex.grid import (
     BEST,
+    MAIN,
     PAPERS_BEST,
     SHORT,
+    UNTRAINED,
     Cell,
     ablated,
     attacked,
@@ -36,6 +39,7 @@ from erlib.parameters import Settings
 from erlib.reports.claims import claims, decidable
 
 CORE_CLAIMS = ("RX-C1", "RX-C2", "RX-C3", "RX-C6", "RX-C8", "RX-C11")
+OF_PAIRS = ("RX-C1", "RX-C2", "RX-C3", "RX-C6")  # their statements are about every pair of sets
 Measured = dict[str, dict[str, Any]]
 OTHERS = [a for a in ATTRIBUTIONS if a not in (*BEST, "RAND")]
 
@@ -98,8 +102,11 @@ def measure_claims(study: Study) -> dict[str, Measured]:
 
 def remark(settings: Settings, claim: str, measured: Measured) -> str:
     """What a reader has to know of a verdict: what it lacks, and what it compares."""
-    said = []
-    if len(measured) < len(claims("regex")[claim].parts):
+    said, parts = [], [part.name for part in claims("regex")[claim].parts]
+    if len(measured) < len(parts) and claim in OF_PAIRS:
+        k, n = (len({name.split()[0] for name in names}) for names in (measured, parts))
+        said.append(f"Decided on {k} of {n} pairs; it says nothing of the others.")
+    elif len(measured) < len(parts):
         said.append("Parts not measured have fewer than three seeds in this profile, or none.")
     if claim == "RX-C13" and is_long(settings, "w/o robustness improvement") != is_long(
         settings, "w/o virtual adversarial training"
@@ -114,6 +121,7 @@ class _Faithfulness:
     """AOPC per text of the cells of a table, by pair, system, attribution and seed."""
 
     def __init__(self, study: Study, cells: Sequence[Cell]) -> None:
+        self.study = study
         self.aopc = cache(study.aopc)  # claims share many of the same tables
         self.cells = {
             (f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c.spec for c in cells
@@ -127,10 +135,11 @@ class _Faithfulness:
         """In the paper's order."""
         return list(dict.fromkeys(key[0] for key in self.cells))
 
-    def seeds(self, pair: str, *wanted: tuple[str, str]) -> list[int]:
-        """Those of which all wanted (system, attribution) were measured."""
-        each = [{k[3] for k in self.cells if k[:3] == (pair, *w)} for w in wanted]
-        return sorted(set.intersection(*each)) if each else []
+    def seeds(self, *wanted: tuple[str, str, str]) -> list[int]:
+        """Those that decide, of which all wanted (pair, system, attribution) were measured."""
+        each = [{k[3] for k in self.cells if k[:3] == w} for w in wanted]
+        shared = sorted(set.intersection(*each))
+        return self.study.deciding({s: [self.cells[*w, s] for w in wanted] for s in shared})
 
     def texts(self, pair: str, system: str, attribution: str, seed: int, m: str) -> pd.Series:
         """AOPC by the text's id."""
@@ -139,7 +148,7 @@ class _Faithfulness:
     def change(self, a: str, m: str, before: str, after: str, pair: str = "SST->SST") -> dict:
         """after − before, per seed and text; a wide system is measured on fewer texts."""
         rows = []
-        for seed in self.seeds(pair, (before, a), (after, a)):
+        for seed in self.seeds((pair, before, a), (pair, after, a)):
             new, old = (self.texts(pair, system, a, seed, m) for system in (after, before))
             shared = new.index.intersection(old.index, sort=False)
             rows.append((new[shared] - old[shared]).to_numpy())
@@ -171,12 +180,11 @@ class _Faithfulness:
 
     def _over_pairs(self, needed: list[str], difference: Callable[[str, int], pd.Series]) -> dict:
         """One number per seed that has every pair: the mean over pairs, each counting the same."""
-        wanted = [("REGEX", a) for a in needed]
-        seeds = set.intersection(*({*self.seeds(pair, *wanted)} for pair in self.pairs()))
+        wanted = [(pair, "REGEX", a) for pair in self.pairs() for a in needed]
         return {
             "differences": [
                 float(np.mean([difference(pair, seed).mean() for pair in self.pairs()]))
-                for seed in sorted(seeds)
+                for seed in self.seeds(*wanted)
             ]
         }
 
@@ -195,12 +203,11 @@ def _aggregations(variants: _Faithfulness, guide: str) -> tuple[str, str]:
 
 def _f1_gains(study: Study) -> Measured:
     cells = {(f"{c.source}->{c.target}", c.system, c.seed): c for c in full_text(study.settings)}
-    found: dict[str, list[NDArray]] = {}
+    found: dict[str, dict[int, tuple[Cell, Cell]]] = {}
     for (pair, system, seed), cell in cells.items():
         if system == "Baseline":
-            other = cells[pair, "REGEX", seed]
-            found.setdefault(pair, []).append(_two_answers(study, cell, other))
-    return {pair: _f1_paired(rows) for pair, rows in found.items()}
+            found.setdefault(pair, {})[seed] = (cell, cells[pair, "REGEX", seed])
+    return {pair: _f1_paired(study, by_seed) for pair, by_seed in found.items()}
 
 
 def _fresh_gains(study: Study) -> Measured:
@@ -220,13 +227,13 @@ def _fresh_gains(study: Study) -> Measured:
     }  # fmt: skip
     measured = {}
     for part, (pair, before, after) in wanted.items():
-        seeds = [k[3] for k in cells if k[:3] == (pair, *before) and (pair, *after, k[3]) in cells]
-        rows = [
-            _two_answers(study, cells[pair, *before, seed], cells[pair, *after, seed])
-            for seed in seeds
-        ]
-        if rows:
-            measured[part] = _f1_paired(rows)
+        by_seed = {
+            k[3]: (cells[k], cells[pair, *after, k[3]])
+            for k in cells
+            if k[:3] == (pair, *before) and (pair, *after, k[3]) in cells
+        }
+        if by_seed:
+            measured[part] = _f1_paired(study, by_seed)
     return measured
 
 
@@ -238,43 +245,55 @@ def _two_answers(study: Study, before: Cell, after: Cell) -> NDArray:
     return np.stack(columns, axis=1).astype(float)
 
 
-def _f1_paired(rows: list[NDArray]) -> dict[str, Any]:
+def _f1_paired(study: Study, by_seed: Mapping[int, tuple[Cell, Cell]]) -> dict[str, Any]:
+    """after − before of the seeds that decide."""
+    seeds = study.deciding({s: [cell.spec for cell in both] for s, both in by_seed.items()})
+    rows = [_two_answers(study, *by_seed[seed]) for seed in seeds]
     differences = [f1_difference(r) for r in rows]
     return {"differences": differences, "per_text": rows, "statistic": f1_difference}
 
 
 def _between(study: Study, *, small: bool) -> dict[str, Any]:
     """REGEX − Baseline for every pair of initialisations, per text."""
-    by_system = {s: similarities(study, s, small=small) for s in ("Baseline", "REGEX")}
-    trained = [n for n in initialisations(study.settings, small=small)["REGEX"] if n[0] != "#"]
-    pairs = list(combinations(sorted(trained), 2))
-    return _paired([by_system["REGEX"][p] - by_system["Baseline"][p] for p in pairs])
+    names = [n for n in initialisations(study.settings, small=small)["REGEX"] if n != UNTRAINED]
+    return _agreement(study, list(combinations(sorted(names), 2)), small=small)
 
 
 def _with_untrained(study: Study) -> dict[str, Any]:
-    by_system = {s: similarities(study, s, small=False) for s in ("Baseline", "REGEX")}
-    pairs = [p for p in by_system["REGEX"] if "#Untrained" in p]
-    return _paired([by_system["REGEX"][p] - by_system["Baseline"][p] for p in pairs])
+    """REGEX − Baseline for every initialisation beside the model that is meant to be untrained."""
+    names = [n for n in initialisations(study.settings, small=False)["REGEX"] if n != UNTRAINED]
+    return _agreement(study, [(UNTRAINED, name) for name in sorted(names)], small=False)
+
+
+def _agreement(study: Study, pairs: list[tuple[str, str]], *, small: bool) -> dict[str, Any]:
+    """REGEX − Baseline in the similarity of these pairs of initialisations, where they decide."""
+    specs = initialisations(study.settings, small=small)
+    by_system = {system: similarities(study, system, small=small) for system in MAIN}
+    deciding = study.deciding(
+        {p: [specs[s][name] for s in MAIN for name in p if name != UNTRAINED] for p in pairs}
+    )
+    return _paired([by_system["REGEX"][p] - by_system["Baseline"][p] for p in deciding])
 
 
 def _attack(study: Study) -> dict[str, Any]:
-    rates = {(c.system, c.seed): 100 * study.value(c.spec, "success_rate")
-             for c in attacked(study.settings)}  # fmt: skip
-    seeds = [seed for system, seed in rates if system == "REGEX"]
-    return {"differences": [rates["REGEX", s] - rates["Baseline", s] for s in seeds]}
+    specs = {(c.system, c.seed): c.spec for c in attacked(study.settings)}
+    rates = {key: 100 * study.value(spec, "success_rate") for key, spec in specs.items()}
+    seeds = [seed for system, seed in specs if system == "REGEX"]
+    deciding = study.deciding({s: [specs[system, s] for system in MAIN] for s in seeds})
+    return {"differences": [rates["REGEX", s] - rates["Baseline", s] for s in deciding]}
 
 
 def _best_of_sweep(study: Study, name: str, m: str) -> dict[str, Any]:
     """Per seed, the best mean over attributions at the paper's values minus that at the others."""
-    means: dict[int, dict[float, list[float]]] = {}
+    specs: dict[int, dict[float, list[EvalSpec]]] = {}
     for value, cells in swept(study.settings, name).items():
         for cell in cells:
-            found = float(study.aopc(cell.spec, m).mean())
-            means.setdefault(cell.seed, {}).setdefault(value, []).append(found)
+            specs.setdefault(cell.seed, {}).setdefault(value, []).append(cell.spec)
     differences = []
-    for of_seed in means.values():
+    for seed in study.deciding({s: chain(*of_seed.values()) for s, of_seed in specs.items()}):
         named, others = (
-            max(float(np.mean(found)) for value, found in of_seed.items()
+            max(float(np.mean([study.aopc(spec, m).mean() for spec in found]))
+                for value, found in specs[seed].items()
                 if (value in PAPERS_BEST[name, m]) == papers)
             for papers in (True, False)
         )  # fmt: skip

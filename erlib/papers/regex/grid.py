@@ -32,6 +32,7 @@ from erlib.training.stages import Stage
 MAIN = ("Baseline", "REGEX")
 BEST = ("aGa", "DeepLift")  # the two attributions that the paper's claims are about
 SHORT = "REGEX, short run"
+UNTRAINED = "#Untrained"  # the row of Tables 3 and 8 that is meant to have learnt nothing
 PAPERS_BEST = {  # Figures 3 and 4: the values that the text names, per sweep and metric
     ("lambda", "norm_suff"): (0.01,),
     ("lambda", "norm_comp"): (0.001,),
@@ -190,7 +191,7 @@ def initialisations(settings: Settings, *, small: bool) -> dict[str, dict[str, E
                 )
                 for i, seed in enumerate(seeds, start=1)
             },
-            "#Untrained": scores(untrained(settings, small=small)),
+            UNTRAINED: scores(untrained(settings, small=small)),
         }
         for system in MAIN
     }

@@ -15,6 +15,7 @@ from erlib.papers.regex.grid import (
     BEST,
     MAIN,
     SHORT,
+    UNTRAINED,
     ablated,
     attacked,
     faithful,
@@ -22,16 +23,18 @@ from erlib.papers.regex.grid import (
     full_text,
     swept,
 )
-from erlib.papers.regex.study import METRICS, WORDS, Study
+from erlib.papers.regex.study import METRICS, WORDS, Study, not_trained
 from erlib.papers.regex.systems import (
     ABLATIONS,
     ATTRIBUTIONS,
+    SYSTEMS,
     is_core,
     is_long,
     run_spec,
 )
 from erlib.papers.regex.tables import similarities
 from erlib.parameters import Settings
+from erlib.reports.markup import counted
 from erlib.training.stages import Results, planned_steps
 
 
@@ -45,18 +48,21 @@ def reduced(settings: Settings) -> str:
     short = run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)
     core = run_spec(settings, "Baseline", "SST", settings.seeds[0])
     brief = f"{planned_steps(short)} steps on from the Baseline's weights"
-    all_brief = not is_long(settings, "REGEX")
+    long = [name for name in SYSTEMS if is_long(settings, name)]
+    full = f"{', '.join(long)} of SST and the Baselines of other sources"
+    seeds = len(settings.seeds)
+    models, second_models = (min(grid[f"{size}initialisations"], seeds) for size in ("", "small_"))
     parts = [
         f"MiniLM{layers} in place of BERT-base, its first {second['layers']} layers in place of "
         "RoBERTa-large",
         f"at most {grid['train_rows']} training texts",
-        f"{len(settings.seeds)} seeds of 5 and {erased['core']} erased texts for "
-        f"{', '.join(grid['core'])} in SST's domain",
-        f"elsewhere one seed (n=1), {erased['wide']} erased texts"
-        + ("" if all_brief else f" and, but for Baselines, {brief}"),
-        *([f"{brief} for all systems but the Baseline"] if all_brief else []),
-        f"{grid['initialisations']} of 4 initialisations, "
-        f"{grid['small_initialisations']} of the second model, whose REGEX has {brief}",
+        f"{counted(seeds, 'seed')} of 5 and {erased['core']} erased texts for "
+        f"{', '.join(grid['core'])} in SST's domain"
+        + (f" (of attributions but {' and '.join(BEST)} the first seed)" if seeds > 1 else ""),
+        f"elsewhere one seed (n=1) and {erased['wide']} erased texts",
+        f"{brief} for all systems but {full if len(long) > 1 else 'the Baseline'}",
+        f"{models} of 4 initialisations, {second_models} of the second model, whose REGEX has "
+        f"{brief}",
         f"{_tokens(grid)} of 256 tokens",
         f"{core.optimiser.epochs} of 10 epochs",
         f"at most {grid['test_rows']['core']} test texts, {grid['test_rows']['wide']} elsewhere",
@@ -89,14 +95,16 @@ def about_training(settings: Settings, results: Results) -> str:
         f"dev accuracy over the majority class: {decisive} for the Baselines of SST's domain, "
         f"{ahead.min():+.0f} to {ahead.max():+.0f} for all runs."
     ).replace("-", "−")
-    every = pd.concat([runs, results["classifiers"]])
-    names = [_what(settings, spec) for spec in every["spec"]]
-    learnt = every["dev_accuracy"] > every["dev_majority"]
-    weak = Counter(name for name, good in zip(names, learnt, strict=True) if not good)
+    every = [*runs["spec"], *results["classifiers"]["spec"]]
+    counts, untrained = Counter(_what(settings, spec) for spec in every), not_trained(results)
+    weak = Counter(_what(settings, spec) for spec in every if spec in untrained)
     if not weak:
         return text
-    listed = ", ".join(f"{n} of {names.count(name)} on {name}" for name, n in weak.items())
-    return f"{text} Not trained, so that nothing follows from them (not above it): {listed}."
+    listed = ", ".join(f"{n} of {counts[name]} on {name}" for name, n in weak.items())
+    return (
+        f"{text} Not trained, so that nothing follows from them (they, or the model whose "
+        f"rationales they read, are not above it): {listed}."
+    )
 
 
 def _what(settings: Settings, spec: RunSpec) -> str:
@@ -108,8 +116,17 @@ def _what(settings: Settings, spec: RunSpec) -> str:
 
 
 def about_faithfulness(study: Study) -> str:
-    """In how many pairs REGEX is ahead, and attributions of random; and how they rank."""
-    table, lines = _wide(study), []
+    """In how many pairs REGEX is ahead, and attributions of random; and how they rank.
+
+    Only of models that are trained: seeds of which one of the two systems is not are left out.
+    """
+    whole = _wide(study)
+    table = whole[whole["trained"]]
+    compared = set(table.loc[table["attribution"] == "RAND", "pair"])  # all attributions were taken
+    if not compared:
+        return f"No pair has trained models, so that none is compared.\n\n{_undefined(study)}"
+    table = table[table["pair"].isin(compared)]
+    which, lines = "" if len(table) == len(whole) else " with trained models", []
     for m, word in WORDS.items():
         means = table[table["metric"] == m].pivot_table(
             index="pair", columns=["system", "attribution"], values="value"
@@ -117,8 +134,9 @@ def about_faithfulness(study: Study) -> str:
         gains = (means["REGEX"] > means["Baseline"]).sum()
         useful = means["REGEX"].gt(means["REGEX", "RAND"], axis=0).sum()
         lines.append(
-            f"Of {len(means)} pairs, REGEX is ahead in {word} in {_counts(gains)}; under REGEX, "
-            f"attributions are ahead of RAND in {_counts(useful.drop('RAND'))}."
+            f"Of {counted(len(means), 'pair')}{which}, REGEX is ahead in {word} in "
+            f"{_counts(gains)}; under REGEX, attributions are ahead of RAND in "
+            f"{_counts(useful.drop('RAND'))}."
         )
     return "\n\n".join([*lines, *(_ranking(table, m) for m in WORDS), _undefined(study)])
 
@@ -133,7 +151,7 @@ def _undefined(study: Study) -> str:
     for system in MAIN:
         shares: dict[bool, list[float]] = {True: [], False: []}
         for c in faithful(study.settings):
-            if c.system == system:
+            if c.system == system and c.attribution == BEST[0]:  # a model's texts, once
                 shares[c.source == c.target == "SST"].append(study.value(c.spec, "undefined"))
         home, away = (100 * np.mean(shares[where]) for where in (True, False))
         parts.append(f"{system} {home:.0f} % in SST's domain, {away:.0f} % elsewhere")
@@ -141,6 +159,9 @@ def _undefined(study: Study) -> str:
 
 
 def _wide(study: Study) -> pd.DataFrame:
+    """Table 1 as long rows; `trained`: both systems of the pair and seed are."""
+    cells = faithful(study.settings)
+    weak = {(c.source, c.seed) for c in cells if not study.is_trained(c.spec)}
     return pd.DataFrame(
         {
             "pair": f"{c.source}->{c.target}",
@@ -149,8 +170,9 @@ def _wide(study: Study) -> pd.DataFrame:
             "seed": c.seed,
             "metric": m,
             "value": study.value(c.spec, name),
+            "trained": (c.source, c.seed) not in weak,
         }
-        for c in faithful(study.settings)
+        for c in cells
         for m, name in METRICS.items()
     )
 
@@ -160,6 +182,8 @@ def _ranking(table: pd.DataFrame, m: str) -> str:
     chosen = table[(table["metric"] == m) & (table["system"] == "REGEX")]
     blocks = chosen.pivot_table(index=["pair", "seed"], columns="attribution", values="value")
     blocks = blocks[[a for a in ATTRIBUTIONS if a != "RAND"]].dropna()
+    if len(blocks) < 2:
+        return f"Too few pairs have trained models for a ranking in {WORDS[m]}."
     ranks = rankdata(-blocks.to_numpy(), axis=1).mean(axis=0)
     n, k = blocks.shape
     p = friedmanchisquare(*blocks.to_numpy().T).pvalue
@@ -249,15 +273,15 @@ def about_perturbation(check: pd.DataFrame) -> str:
 def about_core(study: Study) -> str:
     """How much the Baseline and REGEX differ where claims are decided."""
     table = _wide(study)
-    means = table[table["pair"] == "SST->SST"].pivot_table(
-        index=["attribution", "metric"], columns="system", values="value"
-    )
+    home = table[table["pair"] == "SST->SST"]
+    means = home.pivot_table(index=["attribution", "metric"], columns="system", values="value")
     parts = [
         f"{a} {WORDS[m]} {means.loc[(a, m), 'Baseline']:.2f} to {means.loc[(a, m), 'REGEX']:.2f}"
         for m in WORDS
         for a in BEST
     ]
-    return f"In SST's domain, Baseline to REGEX: {'; '.join(parts)}."
+    weak = "" if home["trained"].all() else " (models that are not trained are included)"
+    return f"In SST's domain, Baseline to REGEX{weak}: {'; '.join(parts)}."
 
 
 def about_fresh(study: Study) -> str:
@@ -293,8 +317,8 @@ def about_agreement(study: Study, *, small: bool) -> str:
     for system in MAIN:
         by_pair = similarities(study, system, small=small)
         means = {pair: per_text.mean() for pair, per_text in by_pair.items()}
-        trained = [v for pair, v in means.items() if "#Untrained" not in pair]
-        untrained = [v for pair, v in means.items() if "#Untrained" in pair]
+        trained = [v for pair, v in means.items() if UNTRAINED not in pair]
+        untrained = [v for pair, v in means.items() if UNTRAINED in pair]
         between = (
             f"{np.mean(trained):.2f} between {len(trained)} pair"
             f"{'s' if len(trained) > 1 else ''} of trained models, "
@@ -312,8 +336,10 @@ def about_ablation(study: Study) -> str:
         if c.attribution in BEST:
             found.setdefault(c.system, []).append(study.value(c.spec, METRICS["norm_suff"]))
     means = {system: np.mean(values) for system, values in found.items()}
-    parts = []
+    parts: dict[str, list[str]] = {}
     for system in (name for name in ABLATIONS if name.startswith("w/o")):
         against = "REGEX" if is_core(study.settings, system) else SHORT
-        parts.append(f"{system} {means[system] - means[against]:+.3f}".replace("-", "−"))
-    return f"Sufficiency, mean of {' and '.join(BEST)}, against REGEX: {'; '.join(parts)}."
+        difference = f"{system} {means[system] - means[against]:+.3f}".replace("-", "−")
+        parts.setdefault(against, []).append(difference)
+    said = ". ".join(f"Against {name}: {'; '.join(each)}" for name, each in parts.items())
+    return f"Sufficiency, mean of {' and '.join(BEST)}. {said}."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
 import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
@@ -17,6 +20,7 @@ METRICS = {
     "norm_comp": "normalised_comprehensiveness",
 }
 WORDS = {"norm_suff": "sufficiency", "norm_comp": "comprehensiveness"}
+Key = TypeVar("Key")
 
 
 class Study:
@@ -28,6 +32,20 @@ class Study:
         self.rows: dict[EvalSpec, dict] = {
             row["spec"]: row for table in tables for row in table.to_dict("records")
         }
+        self.untrained = not_trained(results)
+
+    def is_trained(self, spec: EvalSpec) -> bool:
+        """Is the measured model above the majority class?"""
+        return spec.run not in self.untrained
+
+    def deciding(self, measured: Mapping[Key, Iterable[EvalSpec]]) -> list[Key]:
+        """The seeds, or pairs of models, of which every measurement is of a trained model.
+
+        Nothing follows from the others. Where none is left, the first stands alone, which is too
+        few for a verdict.
+        """
+        kept = [key for key, specs in measured.items() if all(map(self.is_trained, specs))]
+        return kept or list(measured)[:1]
 
     def value(self, spec: EvalSpec, name: str) -> float:
         """One number of an evaluation's summary."""
@@ -40,6 +58,15 @@ class Study:
     def aopc(self, spec: EvalSpec, metric: str) -> pd.Series:
         """Σ over bins / (bins + 1) of one of `METRICS`, by the text's id."""
         return aopc(self.texts(spec), METRICS[metric]).droplevel("method")
+
+
+def not_trained(results: Results) -> set[RunSpec]:
+    """The models that are not above the majority class on dev, and those that read rationales of
+    such a model."""
+    models = pd.concat([results["runs"], results["classifiers"]])
+    weak = set(models.loc[models["dev_accuracy"] <= models["dev_majority"], "spec"])
+    readers = {s for s in models["spec"] if s.data.extract and s.data.extract.run in weak}
+    return weak | readers
 
 
 def trained(settings: Settings, spec: RunSpec) -> Classifier:

@@ -1,8 +1,8 @@
 """How much does it matter where the paper's code departs from the paper? (saloss.md §4)
 
-Each row changes one thing on the audited task. Losses are compared between models of the first
-seed; the ranking, the removal, the order of words and the choice of a seed between measurements of
-the same models.
+Each row changes one thing on the audited task, or the two that it names. Losses and the order of a
+rationale's words are compared between models of the first seed; the ranking, the removal and the
+choice of a seed between measurements of the same models.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from erlib.papers.saloss.figures import MOST, importance
 from erlib.papers.saloss.stages import chosen, not_trained, search_fractions, searched
 from erlib.papers.saloss.systems import (
     AUDITED,
-    BASELINE,
     EQ3,
     SALOSS,
+    SUPPORTS,
     recipe_of,
     system_of,
     task_of,
@@ -111,8 +111,9 @@ def about_training(settings: Settings, results: Results) -> str:
     if weak:
         names = ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(weak.items()))
         text += (
-            " Models that are not above it are marked “not trained” in the tables, and nothing is "
-            f"concluded from them: {names}."
+            f" Not trained (not above it, or FRESH on the rationales of such a model): {names}. "
+            "Nothing is concluded from them; Tables 1, 2, 3, 7 and 8, both tables of tests and "
+            "Figure 1 mark them, Tables 4 and 6 and the audit do not."
         )
     return text
 
@@ -176,17 +177,32 @@ def about_flips(settings: Settings, results: Results) -> str:
 
 
 def about_fresh(settings: Settings, results: Results) -> str:
-    """How well classifiers of rationales do, by support."""
+    """How well classifiers of rationales do, by support.
+
+    Of trained ones; over the sets that have one of every support, each set by its mean over seeds.
+    """
     found = fresh(settings, results)
-    means = found.groupby(["shape", "system"])["f1_macro"].mean()
-    sets = found["set"].nunique()
-    parts = [
-        f"{shape.replace('_', '-')}: Baseline {means[shape, BASELINE]:.2f}, TextRank "
-        f"{means[shape, SALOSS]:.2f}, Uniform {means[shape, 'Uniform']:.2f}"
-        for shape in ("top_k", "contiguous")
-    ]
-    where = "seeds" if sets == 1 else f"{sets} sets and their seeds"
-    return f"Mean F1 over {where}, by the model that chose the words, {'; '.join(parts)}."
+    means = found[found["trained"]].groupby(["shape", "set", "system"])["f1_macro"].mean()
+    whole = means.unstack().reindex(columns=list(SUPPORTS)).dropna()
+    parts, without = [], []
+    for shape, sets in found.groupby("shape", sort=False)["set"].unique().items():
+        name, have = shape.replace("_", "-"), [s for s in sets if (shape, s) in whole.index]
+        if have:
+            of = whole.loc[[(shape, s) for s in have]].mean()
+            scores = ", ".join(f"{support} {of[support]:.2f}" for support in SUPPORTS)
+            parts.append(f"{name} {scores} ({', '.join(have)})")
+        if len(have) < len(sets):
+            without.append(f"{name} on {', '.join(s for s in sets if s not in have)}")
+    text = (
+        "Mean F1 over sets, each the mean of its trained seeds, by the model that chose the words: "
+        f"{'; '.join(parts) or 'none'}."
+    )
+    if without:
+        text += (
+            " Left out, since not all three have a trained classifier of a trained model: "
+            f"{'; '.join(without)}."
+        )
+    return text
 
 
 def about_functions(settings: Settings, results: Results) -> str:
@@ -215,15 +231,16 @@ def about_audit(settings: Settings, results: Results) -> str:
     weights, corpus = chosen(results), settings.roles[AUDITED]
     seeds = sum(spec.data.corpus == corpus for spec in results["baselines"]["spec"])
     noise = (
-        "the spread over seeds in the tables above says what is noise"
+        "the spread over seeds in the tables above says how much there is"
         if seeds > 1
-        else "one seed does not say what is noise, and there is none to choose among"
+        else "one seed says nothing, and there is no other to choose"
     )
     return (
         f"On {corpus}. Models of eq. 3 and of the second softmax alone have the λ that was chosen "
         f"for eq. 3 ({power(weights[corpus, EQ3])}); all others that of SaLoss "
         f"({power(weights[corpus, SALOSS])}). “Without” and “with” are one model each, or the same "
-        f"model measured twice; {noise}.\n\n"
+        "model measured twice; but ρ is of saliences and asks no model, and the best seed has the "
+        f"mean of all seeds beside it. As to noise, {noise}.\n\n"
         "Not reproduced: the code never turns dropout on again after its first look at the dev "
         "texts, takes the training texts in order of their length and without shuffling, looks at "
         "the dev loss five times an epoch (here: at its end), does not clear IG's gradients "

@@ -68,9 +68,13 @@ def supports(results: Results) -> list[RunSpec]:
 
 
 def not_trained(results: Results) -> set[RunSpec]:
-    """The models that are not above the majority class on dev: nothing follows from them."""
+    """The models from which nothing follows.
+
+    Those that are not above the majority class on dev, and FRESH classifiers of such supports.
+    """
     stages = pd.concat([results[name] for name in ("baselines", "systems", "fresh")])
-    return set(stages.loc[stages["dev_accuracy"] <= stages["dev_majority"], "spec"])
+    weak = set(stages.loc[stages["dev_accuracy"] <= stages["dev_majority"], "spec"])
+    return weak | {s for s in results["fresh"]["spec"] if s.data.extract.run in weak}
 
 
 def searched(settings: Settings) -> dict[tuple[str, str], list[float]]:

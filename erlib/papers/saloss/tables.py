@@ -44,7 +44,7 @@ def measured(settings: Settings, results: Results) -> pd.DataFrame:
     """The measurements with what their descriptions say in columns of their own.
 
     `shape` and `order` are those of a FRESH classifier's rationales, empty for support models.
-    `trained`: is the model above the majority class on dev?
+    `trained`: is the model, and a FRESH classifier's support, above the majority class on dev?
     """
     table, weak = results["measurements"], not_trained(results)
     rows = []
@@ -202,7 +202,10 @@ def _fresh(settings: Settings, results: Results, table: str, shape: str, metric:
 
 
 def fresh_tests(settings: Settings, results: Results) -> pd.DataFrame:
-    """The paper's t-test over seeds of TextRank against Baseline rationales, in both shapes."""
+    """The paper's t-test over seeds of TextRank against Baseline rationales, in both shapes.
+
+    `trained`: are all these classifiers and their supports above the majority class?
+    """
     found, rows = fresh(settings, results), []
     for task in tasks(settings):
         for shape, cells in found[found["set"] == task.paper].groupby("shape", sort=False):
@@ -214,7 +217,8 @@ def fresh_tests(settings: Settings, results: Results) -> pd.DataFrame:
             difference = b.mean() - a.mean()
             row = {"set": task.paper, "shape": shape.replace("_", "-"), "Baseline": a.mean()}
             row |= {"SaLoss": b.mean(), "difference": difference, "t-test p": p, "seeds": len(a)}
-            rows.append(row)
+            compared = cells.loc[cells["system"].isin([BASELINE, SALOSS]), "trained"]
+            rows.append(row | {"trained": "yes" if compared.all() else "no"})
     return pd.DataFrame(rows)
 
 
