@@ -241,6 +241,7 @@ def _sweep(study: Study, guides: list[str]) -> Drawn:
                     ha="left" if place == "center" else "center",
                     va=place,
                     fontsize=8.5,
+                    bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
                 )
             bounds = study.bounds(guide)
             for value, style, name in (
@@ -303,7 +304,7 @@ def figure_10(study: Study, plausibility: str) -> Drawn | None:
             sns.heatmap(
                 values,
                 ax=axis,
-                annot=values.map("{:.2f}".format) + marks,
+                annot=values.map(lambda tau: f"{tau:.2f}".replace("-", "−")) + marks,
                 fmt="",
                 annot_kws={"fontsize": 7},
                 cmap=SIZED,
