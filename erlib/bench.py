@@ -29,6 +29,7 @@ from erlib.attributions import attribute_encoded
 from erlib.attributions.costs import Shape, operations, peak_bytes
 from erlib.data.encoding import Encoded, collate
 from erlib.errors import unknown
+from erlib.explorer.waiting import SENTENCE, seconds_waited
 from erlib.metrics.faithfulness import PROTOCOLS, faithfulness
 from erlib.models import Classifier, load_classifier
 from erlib.models.families import model_class
@@ -52,6 +53,8 @@ ATTRIBUTIONS = (
     "decompx_classifier",
 )
 ERASURE = "erasure"  # evaluation of all methods' scores, not an attribution
+EXPLORER = "explorer"  # what somebody waits for who types a sentence there
+LINES = (ERASURE, EXPLORER)  # what is told in a line of its own, not by length
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 RANDOM_MODELS = {
     "minilm-random": Shape(layers=6, width=384, inner=1536, heads=12),
@@ -91,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         help=f"with commas; default all: {', '.join(ATTRIBUTIONS)}, "
-        f"and {ERASURE}, the erasure evaluation",
+        f"{ERASURE}, the erasure evaluation, and {EXPLORER}, a sentence in the explorer",
     )
     lengths = ",".join(map(str, LENGTHS))
     parser.add_argument("--lengths", default=lengths, help="tokens, with commas")
@@ -114,13 +117,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """The bench, from parsed options; unknown names are refused before anything is timed."""
-    methods = _names(
-        "method", options.methods or ",".join((*ATTRIBUTIONS, ERASURE)), (*ATTRIBUTIONS, ERASURE)
-    )
+    known = (*ATTRIBUTIONS, *LINES)
+    methods = _names("method", options.methods or ",".join(known), known)
     models = _names("model", options.models, MODELS)
     lengths, batches = _numbers("lengths", options.lengths), _numbers("batch", options.batch)
     against = None if options.against is None else _function(options.against)
-    if against is not None and (len(methods) != 1 or methods[0] == ERASURE):
+    if against is not None and (len(methods) != 1 or methods[0] in LINES):
         raise ValueError("--against is timed against one method: name it with --methods")
     if min(lengths) < 4 or max(lengths) > POSITIONS:
         raise ValueError(f"--lengths are from 4 to {POSITIONS} tokens")
@@ -138,6 +140,8 @@ def run(options: argparse.Namespace) -> int:
     _print_slopes(table)
     if ERASURE in methods:
         print(_erasure_line(options))
+    if EXPLORER in methods:
+        print(_explorer_line())
     table.to_csv(options.csv, index=False)
     print(f"written to {options.csv}")
     return 0
@@ -165,7 +169,7 @@ def _cells(
     peak: MatmulPeak,
 ) -> Iterator[Cell]:
     for name in models:
-        for method in (m for m in methods if m != ERASURE):
+        for method in (m for m in methods if m not in LINES):
             for batch in batches:
                 share = FIRST_GUESS
                 for length in sorted(lengths):
@@ -356,6 +360,17 @@ def _erasure_line(options: argparse.Namespace) -> str:
     faithfulness(classifier, texts, scores, protocol="regex")
     took = time.perf_counter() - start
     return f"{line}; {TEXTS} texts {took:.1f} s (predicted {predicted:.1f} s)"
+
+
+def _explorer_line() -> str:
+    """How long a sentence takes in the explorer, and which method alone takes longest."""
+    waited = seconds_waited(_model("minilm"))
+    together = waited.pop("default methods")
+    slowest = max(waited, key=lambda method: waited[method])
+    return (
+        f"explorer, a sentence of {len(SENTENCE.split())} words: {together:.2f} s with the default "
+        f"methods; of {len(waited)} methods alone, {slowest} takes longest, {waited[slowest]:.2f} s"
+    )
 
 
 @torch.no_grad()

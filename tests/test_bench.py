@@ -9,6 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from erlib import bench
 from erlib.attributions import attribute_encoded
 from erlib.attributions.costs import Shape, operations
+from erlib.explorer.waiting import seconds_waited
 from erlib.metrics.faithfulness import faithfulness
 from tests import tiny
 
@@ -117,6 +118,15 @@ def test_erasure_one_by_one_gives_what_the_engine_gives():
     assert frame["p_kept"].to_numpy() == pytest.approx(kept, abs=1e-6)
     assert frame["p_removed"].to_numpy() == pytest.approx(removed, abs=1e-6)
     assert np.std(kept) > 1e-3
+
+
+def test_the_explorer_s_line_has_every_method_that_promises_to_be_fast_and_applies(small, capsys):
+    waited = seconds_waited(small, repeat=1)
+    assert {"default methods", "attention", "saliency", "deeplift"} <= set(waited)
+    assert not {"lime", "alti", "decompx", "ivra"} & set(waited)  # slow, or refused by this model
+    assert min(waited.values()) > 0
+    assert bench.main(["--methods", "explorer", "--csv", "/dev/null"]) == 0
+    assert "a sentence of 27 words: " in capsys.readouterr().out
 
 
 def test_random_models_have_the_shape_they_are_named_for(monkeypatch):
