@@ -30,8 +30,10 @@ EVAL = {"kind": "plausibility", "method": "alti", "data": {"corpus": "tweets"}, 
 def project(tmp_path, monkeypatch):
     """A report of er_lens made from one run and one evaluation."""
     write(tmp_path, "a = 1")
-    for kind, spec in (("runs", RUN), ("evals", EVAL)):
-        folder = tmp_path / "store" / kind / "00ab"
+    scores, other = ({**EVAL, "kind": "attributions", "method": m} for m in ("alti", "lime"))
+    made = {"runs/00ab": RUN, "evals/00ab": EVAL, "evals/00cd": scores, "evals/00ef": other}
+    for name, spec in made.items():
+        folder = tmp_path / "store" / name
         folder.mkdir(parents=True)
         (folder / "spec.json").write_text(json.dumps(spec))
         (folder / "provenance.json").write_text(json.dumps({"seconds": 20.5}))
@@ -96,9 +98,10 @@ def test_a_new_version_of_learned_attention_counts_where_a_model_has_it():
     assert "explainer smat" not in freshness.used([RUN])["versions"]
 
 
-def test_the_seconds_of_runs_and_evaluations_are_added_up(project):
+def test_the_seconds_of_runs_and_evaluations_are_added_up_with_those_they_are_made_from(project):
+    """The run, plausibility, and the attributions that it is made from; another method's not."""
     sources = json.loads(freshness.sources_file("er_lens", "quick", project).read_text())
-    assert sources["seconds"] == 41.0
+    assert sources["seconds"] == 3 * 20.5
 
 
 def test_a_report_is_up_to_date_until_a_cell_changes_whatever_its_outputs(project):
