@@ -6,6 +6,7 @@ The quick profile's quote the same texts, so the rule for quotations is tested o
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections import Counter
 from functools import cache
@@ -76,6 +77,7 @@ def texts() -> dict[str, str]:
         ("reports/cpu/.claims.csv.lock", True),
         ("reports/cpu/tables/er_lens-table-2.csv", False),
         ("reports/cpu/tables/agreement-figure-3.csv", True),
+        ("reports/cpu/tables/.er_lens-table-2.csv.x7", True),
         ("figures/quick/er_lens-figure-2.png", True),
         ("figures/cpu/er_lens-figure-2.png", False),
         ("figures/cpu/er_lens-figure-2.pdf", True),
@@ -88,7 +90,10 @@ def test_git_keeps_out_what_is_made_again_and_takes_what_is_read(path: str, kept
     assert (git("check-ignore", "-q", "--no-index", path).returncode == 0) == kept_out
 
 
-@committed
+@pytest.mark.skipif(
+    not PAGES and os.environ.get("CI") != "true",
+    reason="no reports are committed, which is a failure with CI=true",
+)
 def test_the_cpu_profile_s_index_and_every_report_of_it_are_there():
     pages = ["index.html", *(f"{name}.html" for name in NOTEBOOKS.values())]
     assert [name for name in pages if not (ROOT / "reports" / "cpu" / name).exists()] == []
