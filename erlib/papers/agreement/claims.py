@@ -28,6 +28,7 @@ from erlib.papers.agreement.correlations import (
 from erlib.papers.agreement.groups import grouped
 from erlib.papers.agreement.study import SAME, Study
 from erlib.papers.agreement.systems import MODELS, last_epoch
+from erlib.papers.trained import deciding
 
 Measured = dict[str, dict[str, Any]]
 CORE_CLAIMS = ("AG-C2", "AG-C3", "AG-C4", "AG-C7")
@@ -94,10 +95,9 @@ class _Parts:
     study: Study
 
     def runs(self, model: str, paper: str, *variants: str) -> list[tuple[RunSpec, ...]]:
-        """The runs of these variants by seed, of seeds whose models are all trained."""
+        """The runs of these variants by seed, of seeds that decide (see `trained.deciding`)."""
         every = self.study.paired(model, paper, *variants)
-        trained = [specs for specs in every if all(self.study.trained[s] for s in specs)]
-        return trained or every[:1]
+        return deciding({specs: all(self.study.trained[s] for s in specs) for specs in every})
 
     def pairs(self, spec: RunSpec, metric: str) -> pd.DataFrame:
         """[text, pair] in the last epoch."""

@@ -214,9 +214,8 @@ def about_erasure(study: Study) -> str:
     undefined = undefined_share(pd.concat(tables)).iloc[0]  # the same for every technique
     return (
         f"Means over {tables[0]['id'].nunique():,} texts of {study.annotated[0].name} and "
-        f"{counted(len(places), 'Baseline')}. Of {100 * undefined:.1f} % of the texts a model "
-        "thinks no more than of the empty input: there is nothing to normalise by, and both "
-        "measures are 0."
+        f"{counted(len(places), 'Baseline')}. Texts that a model is no surer of than of the empty "
+        f"input ({100 * undefined:.1f} %) count as 0: there is nothing to normalise by."
     )
 
 

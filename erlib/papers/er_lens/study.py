@@ -29,6 +29,7 @@ from erlib.papers.er_lens.systems import (
     Bounds,
     bounds_of,
 )
+from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
 from erlib.training.identity import run_hash
@@ -81,17 +82,14 @@ class Study:
     def untrained(self) -> pd.DataFrame:
         """The runs of classifiers that are not above the majority class on dev."""
         runs = self.runs[self.runs["system"].isin(CLASSIFIERS)]
-        return runs[runs["dev_accuracy"] <= runs["dev_majority"]]
+        weak = untrained_models(runs)
+        return runs[[spec in weak for spec in runs["spec"]]]
 
     def deciding(self, *systems: str) -> list[int]:
-        """The seeds of which all these systems have a run, each above the majority class.
-
-        Nothing follows from the others. Where no seed is left, the first stands alone, which is
-        too few for a verdict.
-        """
+        """The seeds of which all these systems have a run that decides (see `trained.deciding`)."""
         both = sorted(set.intersection(*(set(self.places(s)) for s in systems)))
-        weak = self.untrained.loc[self.untrained["system"].isin(systems), "place"]
-        return [p for p in both if p not in set(weak)] or both[:1]
+        weak = set(self.untrained.loc[self.untrained["system"].isin(systems), "place"])
+        return deciding({place: place not in weak for place in both})
 
     def spec(self, system: str, place: int) -> RunSpec:
         """The run of a system at a place."""

@@ -29,6 +29,7 @@ from erlib.papers.ivra.systems import (
     is_core,
     tasks,
 )
+from erlib.papers.trained import deciding
 from erlib.reports.claims import decidable
 
 CORE_CLAIMS = ("IV-C1", "IV-C3", "IV-C4", "IV-C5", "IV-C10")  # the paper's central findings
@@ -145,13 +146,10 @@ def _by_seed(gains: pd.DataFrame, marked: Sequence[bool]) -> Measured | None:
 
 def _decided(differences: pd.Series, measured: pd.DataFrame) -> Measured | None:
     """The differences by seed that have a number (explanations that are all alike have no
-    consistency), without the seeds of which a model `measured` for them is not trained.
-
-    Where that leaves none, the first stands alone, which is too few for a verdict.
-    """
-    found = differences.dropna()
-    kept = found[~found.index.isin(measured.loc[~measured["trained"], "seed"])]
-    return {"differences": (kept if len(kept) else found.head(1)).to_list()} if len(found) else None
+    consistency), of the seeds that decide: all models `measured` for them are trained."""
+    found, weak = differences.dropna(), set(measured.loc[~measured["trained"], "seed"])
+    kept = deciding({seed: seed not in weak for seed in found.index})
+    return {"differences": found[kept].to_list()} if kept else None
 
 
 def _costs(study: Study) -> dict[str, Measured | None]:

@@ -16,6 +16,7 @@ from erlib.models import Classifier, load_classifier
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
 from erlib.papers.ivra.systems import CRITERIA, criteria_of
+from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
 from erlib.training.identity import run_hash
@@ -54,7 +55,7 @@ class Study:
         SIM alone leaves the answers as they are: its model is as trained as the one it begins from.
         """
         models = self.results["models"]
-        weak = set(models.loc[models["dev_accuracy"] <= models["dev_majority"], "spec"])
+        weak = untrained_models(models)
         answering = {s: s.start if criteria_of(s) == ("SIM",) else s for s in models["spec"]}
         return {spec for spec, run in answering.items() if run in weak}
 
@@ -127,14 +128,12 @@ class Study:
         """The cells of the seeds on which both have a number (explanations that are all alike have
         no consistency).
 
-        Without those of models that are not trained, unless `every` seed is asked for: nothing
-        follows from them. Where none is left, the first stands alone, too few for a verdict.
+        Of seeds that decide (see `trained.deciding`), unless `every` seed is asked for.
         """
         first, second = ({c.seed: c for c in cells} for cells in (before, after))
         both = [(second[s], first[s]) for s in sorted(set(first) & set(second))]
         known = [(b, a) for b, a in both if np.isfinite(self.value(b) - self.value(a))]
-        trained = [pair for pair in known if every or all(map(self.is_trained, pair))]
-        return trained or known[:1]
+        return deciding({pair: every or all(map(self.is_trained, pair)) for pair in known})
 
     def difference(
         self, after: Sequence[Cell], before: Sequence[Cell], *, every: bool = False

@@ -10,6 +10,7 @@ import pandas as pd
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
+from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
 from erlib.training.identity import run_hash
@@ -39,13 +40,8 @@ class Study:
         return spec.run not in self.untrained
 
     def deciding(self, measured: Mapping[Key, Iterable[EvalSpec]]) -> list[Key]:
-        """The seeds, or pairs of models, of which every measurement is of a trained model.
-
-        Nothing follows from the others. Where none is left, the first stands alone, which is too
-        few for a verdict.
-        """
-        kept = [key for key, specs in measured.items() if all(map(self.is_trained, specs))]
-        return kept or list(measured)[:1]
+        """The seeds, or pairs of models, that decide (see `trained.deciding`), by their specs."""
+        return deciding({key: all(map(self.is_trained, s)) for key, s in measured.items()})
 
     def value(self, spec: EvalSpec, name: str) -> float:
         """One number of an evaluation's summary."""
@@ -61,12 +57,8 @@ class Study:
 
 
 def not_trained(results: Results) -> set[RunSpec]:
-    """The models that are not above the majority class on dev, and those that read rationales of
-    such a model."""
-    models = pd.concat([results["runs"], results["classifiers"]])
-    weak = set(models.loc[models["dev_accuracy"] <= models["dev_majority"], "spec"])
-    readers = {s for s in models["spec"] if s.data.extract and s.data.extract.run in weak}
-    return weak | readers
+    """The models of the grid from which nothing follows."""
+    return untrained_models(pd.concat([results["runs"], results["classifiers"]]))
 
 
 def trained(settings: Settings, spec: RunSpec) -> Classifier:

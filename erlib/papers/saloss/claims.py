@@ -22,6 +22,7 @@ from erlib.papers.saloss.figures import tag_totals
 from erlib.papers.saloss.stages import not_trained
 from erlib.papers.saloss.systems import ATTRIBUTIONS, BASELINE, EQ3, SALOSS, tasks
 from erlib.papers.saloss.tables import FUNCTIONS, NAMES, measured
+from erlib.papers.trained import deciding
 from erlib.parameters import Settings
 from erlib.reports.claims import decidable
 from erlib.training.executors import per_text
@@ -99,8 +100,7 @@ Key = tuple[str, str, str]  # set, system, and an attribution's sign or the shap
 class _Found:
     """Per-text results by set, system and seed; every difference is second minus first.
 
-    Seeds whose models are not above the majority class decide nothing: they are left out, and
-    where that leaves none the first stands alone, which is too few for a verdict.
+    Only seeds whose models are trained decide (see `trained.deciding`).
     """
 
     def __init__(self, settings: Settings, results: Results) -> None:
@@ -124,8 +124,8 @@ class _Found:
         """The measurements themselves; none where a small profile leaves one of them out."""
         found = [self.specs.get((kind, key), {}) for key in keys]
         seeds = sorted(set.intersection(*map(set, found)))
-        trained = [s for s in seeds if not any(f[s].run in self.weak for f in found)]
-        return [tuple(f[s] for f in found) for s in trained or seeds[:1]]
+        trained = {s: not any(f[s].run in self.weak for f in found) for s in seeds}
+        return [tuple(f[s] for f in found) for s in deciding(trained)]
 
     def f1(self, before: Key, after: Key) -> dict[str, Any]:
         """Difference in F1-macro between two systems, or two shapes of their rationales."""

@@ -29,6 +29,7 @@ from erlib.papers.saloss.systems import (
     task_of,
     tasks,
 )
+from erlib.papers.trained import untrained_models
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage
 
@@ -68,13 +69,9 @@ def supports(results: Results) -> list[RunSpec]:
 
 
 def not_trained(results: Results) -> set[RunSpec]:
-    """The models from which nothing follows.
-
-    Those that are not above the majority class on dev, and FRESH classifiers of such supports.
-    """
-    stages = pd.concat([results[name] for name in ("baselines", "systems", "fresh")])
-    weak = set(stages.loc[stages["dev_accuracy"] <= stages["dev_majority"], "spec"])
-    return weak | {s for s in results["fresh"]["spec"] if s.data.extract.run in weak}
+    """The models of the grid from which nothing follows."""
+    stages = ("baselines", "systems", "fresh")
+    return untrained_models(pd.concat([results[name] for name in stages]))
 
 
 def searched(settings: Settings) -> dict[tuple[str, str], list[float]]:
