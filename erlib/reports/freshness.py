@@ -127,19 +127,12 @@ def record_sources(
     made = provenance(paper, profile, root) or {"runs": [], "evals": []}
     results = {store / kind / name for kind in ("runs", "evals") for name in made[kind]}
     specs = [_json(folder / "spec.json") for folder in results]
-    results |= _made_from(specs, store)
+    made_from = {_json(folder / "provenance.json").get("made_from") for folder in results}
+    results |= {store / "evals" / name for name in made_from if name}
     seconds = sum(_json(folder / "provenance.json").get("seconds", 0) for folder in results)
     sources = {**written, **used(specs), "seconds": round(seconds, 1)}
     text = json.dumps(sources, indent=1, ensure_ascii=False)
     write_whole(sources_file(paper, profile, root), text + "\n")
-
-
-def _made_from(specs: Iterable[Mapping[str, Any]], store: Path) -> set[Path]:
-    """The evaluations that others are made from (`Kind.uses`), which no notebook lists."""
-    kinds = [(spec, KINDS[spec["kind"]].uses) for spec in specs if "kind" in spec]
-    wanted = {digest({**spec, "kind": used}) for spec, used in kinds if used}
-    every = (store / "evals").glob("*")
-    return {folder for folder in every if digest(_json(folder / "spec.json")) in wanted}
 
 
 def _json(file: Path) -> dict[str, Any]:

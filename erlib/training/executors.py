@@ -258,12 +258,14 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
 
     def work(folder: Path) -> str:
         (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
-        used = None
+        used, origin = None, {}
         if this_kind.uses:
             source = make_evaluation(store, replace(spec, kind=this_kind.uses), device)
             used = pd.read_parquet(source.path / "per_text.parquet")
+            origin = {"made_from": source.name}
         rows = resolve_rows(store, device, spec.data, spec.split, spec.rows)
-        with one_thread(device), measured(folder, device):
+        with one_thread(device), measured(folder, device) as facts:
+            facts |= origin
             parts = []
             for start in range(0, len(rows), CHUNK):
                 part = folder / f"part-{start}.parquet"

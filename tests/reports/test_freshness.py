@@ -36,7 +36,8 @@ def project(tmp_path, monkeypatch):
         folder = tmp_path / "store" / name
         folder.mkdir(parents=True)
         (folder / "spec.json").write_text(json.dumps(spec))
-        (folder / "provenance.json").write_text(json.dumps({"seconds": 20.5}))
+        origin = {"made_from": "00cd"} if spec is EVAL else {}
+        (folder / "provenance.json").write_text(json.dumps({"seconds": 20.5, **origin}))
     footer("er_lens", profile="quick", runs=["00ab"], evals=["00ab"], root=tmp_path)
     written = freshness.text_sources("er_lens", "quick", tmp_path)
     freshness.record_sources("er_lens", "quick", written, root=tmp_path, store=tmp_path / "store")
