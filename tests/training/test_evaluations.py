@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,8 @@ def test_plausibility_is_that_of_the_shared_attributions(plausibility, tmp_path)
     shared = [p for p in (store / "evals").iterdir() if p.name != eval_hash(plausibility)]
     scores = pd.read_parquet(shared[0] / "per_text.parquet")
     assert len(shared) == 1 and scores["id"].tolist() == table["id"].tolist()
+    told = store / "evals" / eval_hash(plausibility) / "provenance.json"
+    assert json.loads(told.read_text("utf-8"))["made_from"] == shared[0].name
     expected = [
         roc_auc_score(r, s) for r, s in zip(scores["rationale"], scores["scores"], strict=True)
     ]
