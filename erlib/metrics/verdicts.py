@@ -93,16 +93,19 @@ def decide_nil(
     per_text: Sequence[ArrayLike] | None = None,
     statistic: Statistic | None = None,
     same_texts: bool = True,
+    few_texts: bool = False,
     alpha: float = 0.05,
 ) -> Decision:
     """NIL: is there no effect beyond ±margin? TOST: the 1 − 2α interval must lie inside.
 
-    Fails if the 1 − α interval, which is the one reported, lies outside.
+    Fails if the 1 − α interval, which is the one reported, lies outside. `few_texts`: the two-level
+    bootstrap counts with any number of seeds.
     """
     d = stats.vector(differences, "differences")
     _positive(margin)
-    interval, words = _intervals(d, per_text, statistic, same_texts, 1 - alpha)
-    narrow, _ = _intervals(d, per_text, statistic, same_texts, 1 - 2 * alpha)
+    most = d.size if few_texts else FEW_SEEDS
+    interval, words = _intervals(d, per_text, statistic, same_texts, 1 - alpha, most)
+    narrow, _ = _intervals(d, per_text, statistic, same_texts, 1 - 2 * alpha, most)
     verdict: Verdict = "inconclusive"
     why = f"the interval crosses the margin of ±{margin:g}"
     if narrow.inside(margin):
@@ -401,8 +404,12 @@ def _intervals(
     statistic: Statistic | None,
     same_texts: bool,
     confidence: float,
+    most: int = FEW_SEEDS,
 ) -> tuple[Interval, str]:
-    """The interval to decide by, and the words that say how it came about."""
+    """The interval to decide by, and the words that say how it came about.
+
+    With more than `most` seeds the texts are left out of it.
+    """
     interval = stats.t_interval(d, confidence)
     words = f"mean difference {_number(d.mean())} {_show(interval, confidence)}, t"
     if per_text is None:
@@ -413,7 +420,7 @@ def _intervals(
             f"per_text gives per-seed values {of_seed.round(4).tolist()}, but differences are "
             f"{d.round(4).tolist()}: pass the per-text values or the statistic of these differences"
         )
-    if not MIN_SEEDS <= d.size <= FEW_SEEDS:
+    if not MIN_SEEDS <= d.size <= most:
         return interval, words
     drawn = stats.two_level_bootstrap(
         per_text, statistic=statistic, same_texts=same_texts, confidence=confidence

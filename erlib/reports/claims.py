@@ -59,6 +59,7 @@ class ClaimPart:
     margin: float | None = None
     side: int | None = None
     limit: float | None = None
+    few_texts: bool = False
     each: bool = False
     by_column: Mapping[str, float] = field(default_factory=dict)
 
@@ -71,7 +72,11 @@ class ClaimPart:
         """The rule with what was measured and what the claim asks for; it still takes `alpha`."""
         asked: dict[str, Any] = {
             "PAIR": {"paper_effect": self.paper, "margin": self.margin, "side": self.side},
-            "NIL": {"paper_effect": self.paper, "margin": self.margin},
+            "NIL": {
+                "paper_effect": self.paper,
+                "margin": self.margin,
+                "few_texts": self.few_texts,
+            },
             "CORR": {},
             "SPREAD": {"paper_ratio": self.paper},
             "QUARTILE": {"paper_effect": self.paper, "margin": self.margin, "side": self.side},

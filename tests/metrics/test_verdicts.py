@@ -136,6 +136,18 @@ def test_from_ten_seeds_the_t_interval_is_enough():
     assert with_texts == decide_pair(d, paper_effect=5.0)
 
 
+def test_where_texts_are_few_they_count_with_any_number_of_seeds():
+    rng = np.random.default_rng(0)
+    texts = rng.normal(0, 20, 30)
+    per_text = np.tile(texts - texts.mean(), (12, 1)) + rng.normal(0, 0.1, (12, 1))
+    d = per_text.mean(axis=1)  # twelve seeds agree, but on thirty texts that scatter
+    by_seeds = decide_nil(d, 3.0, per_text=per_text)
+    by_both = decide_nil(d, 3.0, per_text=per_text, few_texts=True)
+    assert (by_seeds.verdict, by_both.verdict) == ("holds", "inconclusive")
+    error = texts.std() / np.sqrt(30)
+    assert by_both.ci_high - by_both.ci_low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
 def test_per_text_values_of_another_quantity_are_refused():
     with pytest.raises(ValueError, match="per-seed values"):
         decide_pair([1.0, 2.0, 3.0], paper_effect=1.0, per_text=np.zeros((3, 4)))
