@@ -24,11 +24,11 @@ from erlib.reports.ledger import (
 )
 from erlib.reports.markup import Html, examples_html, figure_html, png_uri, table_html
 from erlib.reports.paper_numbers import Beside
+from erlib.reports.png import few_colours
 from erlib.reports.style import figure_style
 
 DPI = 150
 MARGIN = 0.1  # inches of white around a figure
-COLOURS = 256  # of a PNG: enough for a drawing, and a third of the bytes
 
 
 def artefact(
@@ -116,7 +116,7 @@ def _save(figure: Figure, stem: Path) -> str:
         figure.savefig(drawn, format="png", dpi=DPI, bbox_inches=frame)
         figure.savefig(pdf, format="pdf", bbox_inches=frame, metadata=undated)
     plt.close(figure)
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(png, "PNG", optimize=True)
+    few_colours(Image.open(drawn)).save(png, "PNG", optimize=True)
     write_whole(stem.with_name(stem.name + ".png"), png.getvalue())
     write_whole(stem.with_name(stem.name + ".pdf"), pdf.getvalue())
     return png_uri(png.getvalue())
