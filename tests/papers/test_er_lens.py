@@ -197,7 +197,7 @@ def test_long_documents_are_decomposed_for_the_systems_the_profile_names(setting
     spec = stages.plausibility_spec(
         settings, systems.run_spec(settings, "Baseline", 0), movies, "DX"
     )
-    assert spec.data.max_length == 256 and spec.rows == 12 and spec.protocol == "layers"
+    assert spec.data.max_length == 256 and spec.rows == 13 and spec.protocol == "layers"
     home = sets.annotated(settings)[0]
     assert "DX" in stages.techniques_on(settings, home, "ER+IxG", 0)
     assert "DX" not in stages.techniques_on(settings, home, "ER+IxG", 1)
