@@ -538,7 +538,16 @@ def test_every_sentence_can_be_written(study):
     assert prose.reduced(paper) == "" == prose.reduced(paper, dropout=True)
 
 
-def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings):
+@pytest.fixture
+def sixty_texts(monkeypatch):
+    """Every split has 60 texts, and no corpus is read."""
+    monkeypatch.setattr(tables, "rows_of", lambda data, split, rows: range(60)[:rows])
+    tables._length.cache_clear()
+    yield
+    tables._length.cache_clear()
+
+
+def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings, sixty_texts):
     core, wide = (
         systems.System("DBERT", systems.task_named(settings, paper), "Base")
         for paper in ("SST", "IMDB")
@@ -548,12 +557,9 @@ def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings):
     assert said.startswith(f"{rows[0]} to {rows[1]} explained test texts") and "path" not in said
 
 
-def test_what_the_profile_reduces_is_counted_and_not_what_it_asked_for(settings, monkeypatch):
-    """The fixture's quick profile asks for 96 and 48 predicted texts; splits have 60 texts here."""
-    monkeypatch.setattr(tables, "rows_of", lambda data, split, rows: range(60)[:rows])
-    tables._length.cache_clear()
+def test_what_the_profile_reduces_is_counted_and_not_what_it_asked_for(settings, sixty_texts):
+    """The fixture's quick profile asks for 96 and 48 predicted texts."""
     said = prose.reduced(settings)
-    tables._length.cache_clear()
     assert "6 to 16 explained test texts of a set, 48 to 60 predicted test texts of a set" in said
     assert "60 validation texts of a set, 32 to 60 training texts" in said
     assert "curvature on 16 (JWA) and 16 (DBERT) test texts of a set" in said
