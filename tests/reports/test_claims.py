@@ -121,6 +121,18 @@ def test_parts_that_do_not_decide_are_decided_together():
     assert [found.parts[name].part for name in sets] == list(sets)
 
 
+@pytest.mark.parametrize(
+    ("one", "part", "spread"), [("ER-C8", "DX sst dev", 0.3), ("ER-C23", "ER+Att", 20)]
+)
+def test_claims_on_small_sets_count_their_texts_with_many_seeds_too(one, part, spread):
+    rng = np.random.default_rng(0)
+    texts = rng.normal(0, spread, 30)
+    per_text = np.tile(texts - texts.mean(), (12, 1)) + rng.normal(0, spread / 500, (12, 1))
+    measured = {"differences": per_text.mean(axis=1), "per_text": per_text}
+    decided = decide("er_lens", one, {part: measured}).parts[part]
+    assert "two-level bootstrap" in decided.reason and decided.verdict == "inconclusive"
+
+
 def test_parts_with_too_few_seeds_are_kept_only_where_no_other_has_enough():
     one, three = {"differences": [0.1]}, {"differences": [0.1, 0.2, 0.3]}
     counted = {"successes": 1, "trials": 5}
