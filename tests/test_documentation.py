@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import scipy.stats
 
@@ -25,7 +27,7 @@ def examples(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.S)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/data.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/data.md", "docs/site.md"])
 def test_every_link_to_a_file_leads_somewhere(page: str):
     text = (ROOT / page).read_text()
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
@@ -74,3 +76,9 @@ def test_the_example_records_are_accepted():
     assert read_record(tree, task="classify", classes=2)["words"] == ["a", "gripping", "film"]
     assert read_record(pair, task="pair", classes=3)["label"] == 2
     assert read_record(question, task="span", classes=0)["answers"][0]["text"] == "A man"
+
+
+def test_the_table_of_sites_is_what_was_measured_and_marks_the_defaults():
+    drawing = runpy.run_path(str(ROOT / "docs/draw_site.py"))
+    table = drawing["table"](pd.read_csv(ROOT / "docs/site.csv"))
+    assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/site.md").read_text()

@@ -20,23 +20,26 @@ REPORTS = ROOT / "reports" / "quick"
 NEEDED = {
     "er_lens": [
         *(f"table-{n}" for n in range(1, 10)), "table-effects", "table-audit",
+        "table-encoder",
         *(f"figure-{n}" for n in range(1, 15)),
     ],
     "regex": [
         *(f"table-{n}" for n in range(1, 11)), *(f"figure-{n}" for n in range(1, 5)),
         "table-data", "table-cost", "table-guide", "table-perturbation", "table-audit",
+        "table-encoder",
     ],
     "ivra": [
         *(f"table-{n}" for n in range(1, 12)), *(f"figure-{n}" for n in range(1, 11)),
-        "table-bases", "table-floor", "table-collusion",
+        "table-bases", "table-floor", "table-collusion", "table-encoder",
     ],
     "saloss": [
         *(f"table-{n}" for n in range(1, 9)), "table-2-tests", "table-3-tests", "table-audit",
-        "figure-1",
+        "figure-1", "table-encoder",
     ],
     "agreement": [
         "table-1a", "table-1b", *(f"table-{n}" for n in range(2, 12)), "table-audit",
         "table-1b-dropout", "table-2-tests", "table-4-tests", "table-11-tests",
+        "table-encoder",
         *(f"figure-{n}" for n in range(1, 13)),
     ],
 }  # fmt: skip

@@ -8,6 +8,7 @@ every call returns a fresh object, so that a test may train or damage it.
 from __future__ import annotations
 
 import atexit
+import copy
 import shutil
 import tempfile
 from functools import cache
@@ -106,6 +107,30 @@ def directory(family: str) -> Path:
         model.save_pretrained(path)
     spoken.save_pretrained(path)
     return path
+
+
+def saved_by_library(
+    family: str, kind: Any, folder: Path, **options: Any
+) -> transformers.PreTrainedModel:
+    """A model as the library's users save it, in evaluation mode: its own head, drawn at random.
+
+    `kind` is an AutoModelFor…; options are those of its configuration. A tokenizer without a pad
+    pads with the end of text, as users of decoders have it.
+    """
+    spoken = copy.deepcopy(tokenizer(family))
+    spoken.pad_token = spoken.pad_token or spoken.eos_token
+    options = {"pad_token_id": spoken.pad_token_id, **options}
+    with torch.random.fork_rng(), library_quiet():
+        torch.manual_seed(2)
+        model = kind.from_pretrained(
+            directory(family), **options, attn_implementation="eager"
+        ).eval()
+        for name, weight in model.named_parameters():
+            if weight.ndim == 1 and not name.startswith(model.base_model_prefix):
+                weight.data += 0.2 * torch.randn_like(weight)  # a head's biases start as zeros
+        model.save_pretrained(folder)
+    spoken.save_pretrained(folder)
+    return model
 
 
 @cache

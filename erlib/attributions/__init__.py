@@ -2,6 +2,7 @@
 
 from erlib.attributions import alti, attention, decompx, gradients, learned, perturbation
 from erlib.attributions.attribute import Attribution, attribute, attribute_encoded
+from erlib.attributions.equal import equal_by_construction
 from erlib.attributions.registry import METHODS, attribution_table, described, method, register
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "attribute_encoded",
     "attribution_table",
     "decompx",
+    "equal_by_construction",
     "gradients",
     "learned",
     "method",

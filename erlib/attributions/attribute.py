@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,13 @@ def attribute(
 
     inputs: strings, word lists, (a, b) pairs, {"question", "context"} mappings, or a `Dataset` from
         `load_data`, which brings its labels.
-    variant: a paper's options under its name; the table below lists each method's. Without one:
-        word-embedding site, the target's logit, signed sum over dimensions, zero baseline,
-        integrated gradients with 50 points, nothing normalised; lime explains the probability,
-        and saliency takes the ℓ2 norm, since its signed sum is zero behind a layer norm.
+    variant: a paper's options under its name; the table below lists each method's. Without one: the
+        target's logit, signed sum over dimensions, zero baseline, integrated gradients with 50
+        points, nothing normalised; lime explains the probability, and saliency takes the ℓ2 norm,
+        since its signed sum is zero behind a layer norm. input_x_gradient, deeplift and deepshap
+        explain at what enters the first layer (`word_embedding`: at the word embedding, where
+        they see positions and not words; docs/site.md), integrated_gradients and gradshap at the
+        word embedding (`entry`: at what enters the first layer), as does deeplift's `hooked`.
     target: "predicted", or "gold", which needs labels. A variant whose paper explains the gold
         class does so whatever is asked. A model with one logit z explains z for class 1 and −z for
         class 0; a span model z_start + z_end.
@@ -141,7 +145,10 @@ def attribute_encoded(
     budget = None if max_memory is None else parse_bytes(max_memory)
     results: dict[int, Attribution] = {}
     with explaining(classifier, dropout=options.dropout):
-        for indices in _batches(classifier, encoded, chosen, options, batch_size, budget):
+        batches = _batches(classifier, encoded, chosen, options, batch_size, budget)
+        if options.site == "straight":
+            batches = _of_equal_length(batches, encoded)
+        for indices in batches:
             texts = [encoded[i] for i in indices]
             seeds = [text_seed(seed, text) for text in texts]
             request = _request(classifier, texts, chosen, target, per_layer, seeds, budget, options)
@@ -212,6 +219,15 @@ def _batches(
         batch.append(i)
     if batch:
         yield batch
+
+
+def _of_equal_length(
+    batches: Iterator[list[int]], encoded: Sequence[Encoded]
+) -> Iterator[list[int]]:
+    """Batches that are sorted by length, split so that no text of them is padded."""
+    for batch in batches:
+        for _, equal in groupby(batch, key=lambda i: len(encoded[i].input_ids)):
+            yield list(equal)
 
 
 @contextmanager

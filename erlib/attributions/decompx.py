@@ -34,7 +34,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from erlib.attributions.decomposition import (
     TextStates,
@@ -47,8 +47,7 @@ from erlib.attributions.decomposition import (
 from erlib.attributions.explained import explained
 from erlib.attributions.registry import Request, Scores, register
 from erlib.models.classifier import Classifier
-from erlib.models.families import family_of
-from erlib.models.heads import HEADS
+from erlib.models.families import activation_of, family_of
 from erlib.models.layers import LayerTrace, LayerView, Norm, layer_trace
 
 TINY = 1e-12
@@ -121,7 +120,8 @@ def class_parts(classifier: Classifier, x: Tensor, state: Tensor) -> Tensor:
     dense = classifier.model.get_submodule(family.dense)
     out = classifier.model.get_submodule(family.out)
     a = dense(state)
-    slope = HEADS[classifier.head].activation()(a) / (a + TINY)
+    activation = activation_of(classifier.model.config, classifier.head)()
+    slope = activation(a) / (a + TINY)
     pooled = divide(x @ dense.weight.T, dense.bias) * slope
     return divide(pooled @ out.weight.T, out.bias)
 
@@ -129,6 +129,8 @@ def class_parts(classifier: Classifier, x: Tensor, state: Tensor) -> Tensor:
 def span_parts(classifier: Classifier, x: Tensor) -> Tensor:
     """[token, 2]: parts of one token's start and end logits, from its parts x [token, D]."""
     out = classifier.model.get_submodule(family_of(classifier.family).span_out)
+    if not isinstance(out, nn.Linear):
+        raise ValueError(f"{classifier.name} has a span head that is more than a linear map")
     return divide(x @ out.weight.T, out.bias)
 
 

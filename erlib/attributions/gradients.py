@@ -1,8 +1,8 @@
 """What do gradients with respect to the embeddings say?
 
-f is the explained number, x the tensor at the site (word embeddings or the embedding block's
-output), x' a baseline. Each method gives a vector per token, [batch, token, dim], which
-`options.reduce` turns into the token's score. Gradients are taken for x alone.
+f is the explained number, x the tensor at the site (`Options.site`: word embeddings or the
+embedding block's output), x' a baseline. Each method gives a vector per token, [batch, token, dim],
+which `options.reduce` turns into the token's score. Gradients are taken for x alone.
 """
 
 from __future__ import annotations
@@ -44,10 +44,17 @@ def saliency(request: Request) -> Scores:
     scope="global",
     differentiable=True,
     needs=("gradients",),
-    version=1,
+    version=2,
 )
 def input_x_gradient(request: Request) -> Scores:
-    """Embedding times gradient: x_t ⊙ ∂f/∂x_t."""
+    """Embedding times gradient: x_t ⊙ ∂f/∂x_t, at the embedding block's output.
+
+    Variant `word_embedding` multiplies at the word embedding, and there the signed product is blind
+    to words in every model whose block ends in a layer norm: LayerNorm(s) with s = word + position
+    + type does not change with the scale of s, so that the gradient g is orthogonal to s (but for
+    the norm's eps), and g·word = −g·(position + type). DeepLIFT with a zero baseline has the same
+    fault there as far as no rule intervenes. docs/site.md shows what it costs.
+    """
     x, gradient = _gradient(request)
     return Scores(reduced(x * gradient, request.options.reduce))
 
@@ -61,7 +68,10 @@ def input_x_gradient(request: Request) -> Scores:
     version=1,
 )
 def integrated_gradients(request: Request) -> Scores:
-    """Gradients along the line from a baseline: (x − x') ⊙ ∫ ∂f(x' + a(x − x'))/∂x da."""
+    """Gradients along the line from a baseline: (x − x') ⊙ ∫ ∂f(x' + a(x − x'))/∂x da.
+
+    At the word embedding: its zero baseline takes the word away and leaves its position.
+    """
     problem, options = _problem(request), request.options
     if options.quadrature == "gausslegendre":
         attributions = IntegratedGradients(problem.f).attribute(
@@ -100,13 +110,15 @@ def gradshap(request: Request) -> Scores:
     scope="global",
     differentiable=False,
     needs=("embeddings",),
-    version=1,
+    version=2,
 )
 def deeplift(request: Request) -> Scores:
     """Differences to a baseline, propagated by the rescale rule (captum) or all rules (hooked).
 
     Without a variant, and in the papers' variants, `captum_deeplift`; `hooked_deeplift` is the one
-    whose scores add up.
+    whose scores add up. The site is the embedding block's output, as of `input_x_gradient`, but for
+    `hooked`: its multipliers are not gradients, and from zero at the word embedding it finds the
+    words that matter, from zero at the block's output no better than chance.
     """
     problem = _problem(request)
     return _scores(request, problem, _deeplift(request, problem, copies=1))
@@ -118,7 +130,7 @@ def deeplift(request: Request) -> Scores:
     scope="global",
     differentiable=False,
     needs=("embeddings",),
-    version=1,
+    version=2,
 )
 def deepshap(request: Request) -> Scores:
     """DeepLIFT, mean over several baselines: with equal ones, as in the paper, DeepLIFT itself."""
@@ -140,7 +152,8 @@ class Explained(nn.Module):
     def forward(self, x: Tensor, target: Tensor, *inputs: Tensor) -> Tensor:
         named = dict(zip(self.request.batch.inputs, inputs, strict=True))
         options = self.request.options
-        output = self.request.classifier.forward(named, **{options.site: x})
+        place = "entry" if options.site == "straight" else options.site
+        output = self.request.classifier.forward(named, **{place: x})
         return explained(output.logits, target, named["attention_mask"], options.of)
 
 
@@ -153,12 +166,16 @@ class Problem:
     baseline: Tensor
     arguments: tuple[Tensor, ...]  # of f, after x
     rows: int
-    at_baseline: Output | None  # the pass that the baseline comes from, if it took one
+    at_x: Output | None  # passes that were made already and tell f(x), f(baseline), if any were
+    at_baseline: Output | None
 
 
 def _problem(request: Request) -> Problem:
     classifier, inputs = request.classifier, request.batch.inputs
-    site, at_baseline = request.options.site, None
+    straight = request.options.site == "straight"
+    site, at_baseline = "embeddings" if straight else request.options.site, None
+    if straight:
+        _check_straight(request)
     with torch.no_grad():
         x = getattr(request.output, site).detach()
         baseline = torch.zeros_like(x)
@@ -173,8 +190,22 @@ def _problem(request: Request) -> Problem:
         baseline=baseline,
         arguments=(request.target, *inputs.values()),
         rows=texts_that_fit(classifier, x.shape[1], budget, graph=True),
-        at_baseline=at_baseline,
+        at_x=None if straight else request.output,  # the full model is another function
+        at_baseline=None if straight else at_baseline,
     )
+
+
+def _check_straight(request: Request) -> None:
+    """Word embeddings can go straight into the first layer if they fit and no text has pads."""
+    words, wanted = request.output.embeddings.shape[-1], request.output.entry.shape[-1]
+    if words != wanted:
+        raise ValueError(
+            f"word embeddings of size {words} cannot go straight into the layers of "
+            f"{request.classifier.name}, which are {wanted} wide: a projection stands between; "
+            "explain at the embedding block's output"
+        )
+    if not request.mask.all():
+        raise ValueError("without a mask, texts of different lengths cannot share a batch")
 
 
 def _gradient(request: Request) -> tuple[Tensor, Tensor]:
@@ -275,16 +306,14 @@ def reduced(vectors: Tensor, how: str) -> Tensor:
 
 
 def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
-    """The gap is to f(x) − f(x'), which are taken from passes that were made already, if any."""
+    """The gap is to f(x) − f(x'), of the very function that was explained."""
 
-    def value(output: Output) -> Tensor:
-        return explained(output.logits, request.target, request.mask, request.options.of)
+    def f(point: Tensor, known: Output | None) -> Tensor:
+        if known is None:
+            return problem.f(point, *problem.arguments)
+        return explained(known.logits, request.target, request.mask, request.options.of)
 
     with torch.no_grad():
-        if problem.at_baseline is None:
-            below = problem.f(problem.baseline, *problem.arguments)
-        else:
-            below = value(problem.at_baseline)
-        change = value(request.output) - below
+        change = f(problem.x, problem.at_x) - f(problem.baseline, problem.at_baseline)
     total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
     return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)

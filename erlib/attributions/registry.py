@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from erlib.attributions.equal import EQUAL
 from erlib.attributions.variants import VARIANTS, Options
 from erlib.data.encoding import Batch
 from erlib.errors import unknown
@@ -124,7 +125,11 @@ def method(name: str) -> Method:
 
 
 def attribution_table() -> pd.DataFrame:
-    """One row per registered method: what it is, what is true of it, and its variants."""
+    """One row per registered method: what it is, what is true of it, and its variants.
+
+    `may_equal`: methods with the same scores by construction, in cases that
+    `equal_by_construction` tells.
+    """
     rows = [
         {
             "method": m.name,
@@ -135,6 +140,7 @@ def attribution_table() -> pd.DataFrame:
             "per_layer": m.per_layer,
             "needs": ", ".join(m.needs),
             "variants": ", ".join(VARIANTS.get(m.name, {})),
+            "may_equal": ", ".join(o for o in METHODS if frozenset({m.name, o}) in EQUAL),
             "version": m.version,
         }
         for m in METHODS.values()
@@ -157,4 +163,6 @@ def described() -> str:
             f"{'':<26}{', '.join(facts)}; needs: {row['needs'] or 'nothing'}",
             f"{'':<26}variants: {row['variants'] or 'none'}",
         ]
+        if row["may_equal"]:
+            lines.append(f"{'':<26}may equal, by construction: {row['may_equal']}")
     return "\n".join(lines)

@@ -3,6 +3,12 @@
 A variant is a row of options, never a second implementation. Where a row is silent the defaults of
 `Options` hold: word-embedding site, the target's logit, signed sum over dimensions, zero baseline,
 nothing normalised, specials scored like any token. Sources: attributions.md and the papers' notes.
+
+Signed sums of an embedding times a gradient (input × gradient, DeepLIFT where no rule intervenes)
+are taken at E: at x they tell where a word stands and not which (`gradients.input_x_gradient`,
+docs/site.md). Methods that account for the whole change from a baseline (paths, and DeepLIFT with a
+rule for every step) stay at x, where the baseline takes the word and leaves its position; and ℓ2
+norms are meaningful at both.
 """
 
 from __future__ import annotations
@@ -16,6 +22,8 @@ from erlib.errors import unknown
 class Options:
     """What can be chosen about an attribution. x: word embeddings, E: the embedding block's output.
 
+    `site` is where f is explained. "straight" puts x in the place of E: no positions, types or norm
+    before the first layer, and no mask, so that only texts of equal length meet in a batch.
     `reduce` turns a token's vector into its score: sum, |sum|, |mean|, mean of absolute values, or
     ℓ2 norm. `normalise` then divides by the scores' sum or ℓ2 norm over a text's tokens, before
     `absolute`. `specials` keeps the scores of [CLS], [SEP] and the like or sets them to −inf, so
@@ -24,7 +32,7 @@ class Options:
 
     target: str = "predicted"  # "gold": whatever the caller asked for, the gold class is explained
     of: str = "logit"  # or "probability"
-    site: str = "embeddings"  # x; or "entry": E
+    site: str = "embeddings"  # x; "entry": E; "straight"
     reduce: str = "sum"  # "abs_sum", "abs_mean", "mean_abs", "l2"
     normalise: str | None = None  # "sum", "l2"
     absolute: bool = False
@@ -42,8 +50,11 @@ class Options:
 _ER_LENS = Options()
 _REGEX = Options(specials="last")
 _GUIDE = Options(target="gold")
+_GUIDE_MEAN = replace(_GUIDE, site="entry", reduce="abs_mean")  # signed products; §4.22
 _SALOSS = Options(of="probability", specials="last")
 _IVRA = Options()
+_ENTRY = Options(site="entry")
+_WORD = Options(site="embeddings")
 # Agreement reads E and E([PAD]) for DistilBERT; for the BiLSTM E is x (agreement.md §3).
 _AGREEMENT = Options(
     target="gold", of="probability", site="entry", baseline="pad", reduce="abs_sum"
@@ -52,6 +63,9 @@ _DROPOUT = replace(_AGREEMENT, dropout=True, baselines=32)  # a batch of [PAD] r
 
 # What a method does without a variant, where that is not `Options()`.
 DEFAULTS = {
+    "input_x_gradient": _ENTRY,
+    "deeplift": _ENTRY,
+    "deepshap": _ENTRY,
     "lime": Options(of="probability", samples=500),
     "saliency": Options(reduce="l2"),  # its signed sum is zero behind a layer norm
 }
@@ -72,16 +86,18 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "regex_mean": replace(_GUIDE, reduce="mean_abs"),  # |mean| would be zero; regex.md §4.20
     },
     "input_x_gradient": {
+        "word_embedding": _WORD,
         "er_lens": Options(target="gold", site="entry", normalise="l2", absolute=True),
         "er_lens_signed": Options(target="gold", site="entry", normalise="l2"),  # erasure; §4.8
         "regex": replace(_REGEX, reduce="l2"),  # regex.md §4.2
         "regex_guide": replace(_GUIDE, reduce="l2"),
-        "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),  # regex.md §4.22
-        "saloss": replace(_SALOSS, reduce="abs_sum"),
+        "regex_guide_mean": _GUIDE_MEAN,
+        "saloss": replace(_SALOSS, reduce="abs_sum"),  # at x, as its reference code has it
         "saloss_signed": _SALOSS,  # the size is taken after repeats are summed; saloss.md §4.6
-        "ivra": _IVRA,
+        "ivra": replace(_IVRA, site="entry"),
     },
     "integrated_gradients": {
+        "entry": _ENTRY,
         "regex": replace(_REGEX, reduce="l2"),
         "regex_10": replace(_REGEX, reduce="l2", steps=10),  # profiles without a GPU
         "regex_guide": replace(_GUIDE, reduce="l2"),
@@ -95,24 +111,30 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "explorer": Options(steps=20),  # a sentence in half a second without a GPU
     },
     "deeplift": {
-        "captum": Options(),
-        "hooked": Options(rule="hooked"),
-        "regex": _REGEX,
+        "captum": _ENTRY,
+        "hooked": replace(_WORD, rule="hooked"),
+        "word_embedding": _WORD,
+        "regex": replace(_REGEX, site="straight"),  # as its protocol's code; regex.md §4.23
+        "regex_hooked": replace(_REGEX, site="entry", rule="hooked"),  # audit
+        "regex_hooked_word_embedding": replace(_REGEX, rule="hooked"),  # audit
+        "regex_word_embedding": _REGEX,  # audit
         "regex_guide": replace(_GUIDE, reduce="l2"),
-        "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),
+        "regex_guide_mean": _GUIDE_MEAN,
         "agreement": _AGREEMENT,
         "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "deepshap": {
-        "captum": Options(),
-        "hooked": Options(rule="hooked"),
+        "captum": _ENTRY,
+        "hooked": replace(_WORD, rule="hooked"),
+        "word_embedding": _WORD,
         "agreement": _AGREEMENT,
         "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "gradshap": {
-        "captum": Options(),
+        "captum": _WORD,
+        "entry": _ENTRY,
         "agreement": _AGREEMENT,
         "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,15 +9,12 @@ from pathlib import Path
 from erlib.data.local import local_info
 from erlib.models import Classifier, load_classifier
 from erlib.models.classifier import SETTINGS_FILE
-from erlib.models.families import FAMILIES
-from erlib.models.heads import HEADS
+from erlib.models.heads import OWN
 from erlib.training.executors import default_device
 from erlib.training.listing import run_label
 from erlib.training.store import Sealed, Store
 
 KEPT_OPEN = 8  # models in memory
-# How the names of the library's classes end that have a head.
-CLASSIFIES, ANSWERS = "ForSequenceClassification", "ForQuestionAnswering"
 
 
 @dataclass(frozen=True)
@@ -54,44 +50,25 @@ def _saved_at(folder: Path) -> int:
 
 @lru_cache(maxsize=KEPT_OPEN)
 def _opened(name: str, saved_at: int) -> Model:
-    classifier = _with_own_head(name).eval().to(default_device())
+    classifier = load_classifier(name, seed=0).to(default_device())
     folder = Path(classifier.name)
     if (folder / "spec.json").exists():
         run = Sealed(folder, "done")
         data = run.read("spec.json")["data"]
         classes = tuple(data["classes"]) or local_info(data["corpus"]).labels
         return Model(run_label(run), classifier, classes)
+    _refuse_no_classes(classifier)
     names = getattr(classifier.model.config, "id2label", None) or {}
     count = 0 if classifier.task == "span" else max(2, classifier.num_labels)
     classes = tuple(str(names.get(i, i)) for i in range(count))
     return Model(name, classifier, classes, _doubt(classifier))
 
 
-def _with_own_head(name: str) -> Classifier:
-    """The classifier with the task and the activation that its checkpoint was trained with."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the default head, which is replaced below
-        classifier = load_classifier(name, seed=0)
-        if _is_ours(classifier):
-            return classifier
-        architecture = _architecture(classifier)
-        if architecture.endswith(ANSWERS):
-            return load_classifier(name, seed=0, task="span")
-        if not architecture.endswith(CLASSIFIES):
-            return classifier
-        _refuse_no_classes(classifier)
-        activation = FAMILIES[classifier.family].library_activation
-        if activation is HEADS[classifier.head].activation:
-            return classifier
-        head = next(
-            h for h in HEADS if HEADS[h].activation is activation and not HEADS[h].num_labels
-        )
-        return load_classifier(name, seed=0, head=head)
-
-
 def _refuse_no_classes(classifier: Classifier) -> None:
     """What is shown are probabilities of classes of which one is right."""
-    problem = getattr(classifier.model.config, "problem_type", None)
+    if classifier.head != OWN or classifier.task == "span":
+        return
+    problem = classifier.model.config.problem_type
     if problem == "multi_label_classification":
         found = "gives several labels to a text (problem_type multi_label_classification)"
     elif problem == "regression" or classifier.num_labels == 1:
@@ -106,21 +83,6 @@ def _refuse_no_classes(classifier: Classifier) -> None:
 
 def _doubt(classifier: Classifier) -> str:
     """Why the predictions may mean nothing."""
-    architecture = _architecture(classifier)
-    if _is_ours(classifier) or architecture.endswith(CLASSIFIES):
+    if classifier.head == OWN or (Path(classifier.name) / SETTINGS_FILE).exists():
         return ""
-    if not architecture.endswith(ANSWERS):
-        return "its head was never trained, so its predictions are arbitrary"
-    # erlib's BigBird answers with one linear map, the library's with a feed-forward block.
-    unread = classifier.family == "big_bird"
-    return "its own head cannot be read, so its predictions are arbitrary" if unread else ""
-
-
-def _is_ours(classifier: Classifier) -> bool:
-    """Whether erlib saved it, and so knows its task and head."""
-    return (Path(classifier.name) / SETTINGS_FILE).exists()
-
-
-def _architecture(classifier: Classifier) -> str:
-    """The class that the checkpoint says it was saved from."""
-    return (getattr(classifier.model.config, "architectures", None) or [""])[0]
+    return "its head was never trained, so its predictions are arbitrary"

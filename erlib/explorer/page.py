@@ -126,7 +126,21 @@ def heatmaps_html(readings: Sequence[Reading], methods: Sequence[str], level: st
         "<tbody>{}</tbody></table></div>"
     ).format(legend_html(signed, text.rationale is not None), head, joined(rows))
     hint = f"scores for the predicted class, one per {level}; hover for the value"
-    return _section("Heat maps", hint, table)
+    return _section("Heat maps", hint, table + _identical(readings, methods))
+
+
+def _identical(readings: Sequence[Reading], methods: Sequence[str]) -> Markup:
+    """Which of these methods cannot but agree, why and, where not on all models, on which."""
+    found: dict[tuple[tuple[str, str], str], list[str]] = {}
+    for reading in readings:
+        for pair, reason in reading.identical(methods).items():
+            found.setdefault((pair, reason), []).append(reading.model.label)
+    notes = []
+    for (pair, reason), models in found.items():
+        on = "" if len(models) == len(readings) else f" on {', '.join(models)}"
+        said = f"{' and '.join(pair)} are identical by construction{on}: {reason}."
+        notes.append(Markup('<p class="hint">{}</p>').format(said))
+    return joined(notes)
 
 
 def _cell(reading: Reading, one: Attribution | None, method: str) -> Markup:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import pandas as pd
 
-from erlib.attributions import METHODS, Attribution, attribute_encoded
+from erlib.attributions import METHODS, Attribution, attribute_encoded, equal_by_construction
 from erlib.attributions.attribute import by_word
 from erlib.attributions.registry import Progress, unwatched
 from erlib.attributions.variants import VARIANTS
@@ -144,6 +145,15 @@ class Reading:
             table.loc[row.method_a, row.method_b] = row.pearson
             table.loc[row.method_b, row.method_a] = row.kendall
         return table
+
+    def identical(self, methods: Sequence[str]) -> Mapping[tuple[str, str], str]:
+        """Pairs of these methods that score every text alike on this model, with the reason."""
+        named = [(method, FASTER.get(method)) for method in methods if method in self.explained]
+        reasons = {
+            (a[0], b[0]): equal_by_construction(a, b, self.model.classifier)
+            for a, b in combinations(named, 2)
+        }
+        return {pair: reason for pair, reason in reasons.items() if reason}
 
     def curves(self) -> pd.DataFrame:
         """The probability of the prediction when the best tokens are all that is kept, or removed.

@@ -74,14 +74,15 @@ class ExplanationLoss:
 
     k_b says whether text b counts: with attention and rollout, only one that has a rationale.
     A batch in which no text counts has loss 0.
+    logged: the name of the loss, where an objective has those of several guides.
     """
 
     version: ClassVar[int]
 
-    def __init__(self, guide: str) -> None:
+    def __init__(self, guide: str, logged: str = "explanation") -> None:
         if guide not in GUIDES:
             raise unknown("guide", guide, GUIDES)
-        self.guide = GUIDES[guide]
+        self.guide, self.logged = GUIDES[guide], logged
 
     def loss(self, step: Step) -> dict[str, Tensor]:
         batch = step.batch
@@ -93,4 +94,4 @@ class ExplanationLoss:
         attribution, target, counts = self.guide(step, batch.rationale, batch.has_rationale)
         weight = step.mask * counts[:, None]
         distance = ((attribution - target).abs() * weight).sum()
-        return {"explanation": distance / weight.sum().clamp(min=1)}
+        return {self.logged: distance / weight.sum().clamp(min=1)}

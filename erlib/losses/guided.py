@@ -36,7 +36,7 @@ SMALLEST = 1e-8  # of a guide's share, so that its logarithm is finite
 AT_ONCE = 32  # texts explained together when an epoch begins
 
 
-@objective("guided", version=1)
+@objective("guided", version=2)
 class ExplanationGuided:
     """L_kl, mean over texts; `guided` is its first KL term, `guided_masked` its second.
 

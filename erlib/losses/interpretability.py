@@ -35,7 +35,7 @@ SUFFICIENCY = ("margin", "absolute", "kl")
 CONSISTENCY = ("pairs", "clusters")
 
 
-@objective("comprehensiveness", version=1)
+@objective("comprehensiveness", version=2)
 class Comprehensiveness:
     """COMP: the text without its best tokens should not be enough for ỹ."""
 
@@ -53,7 +53,7 @@ class Comprehensiveness:
         return {"comprehensiveness": value.mean()}
 
 
-@objective("sufficiency", version=1)
+@objective("sufficiency", version=2)
 class Sufficiency:
     """SUFF: the best tokens should be enough for ỹ.
 
@@ -194,13 +194,11 @@ def best_tokens(step: Step, percent: int) -> Tensor:
 def _kept(step: Step, kept: Tensor) -> Tensor:
     """Logits of the text with only the `kept` tokens and the specials.
 
-    What is not kept gets no attention, as in the metric. Word embeddings are multiplied by a factor
-    whose value is 1 and whose gradient is that of `kept`.
+    What is not kept gets no attention, as in the metric, with the gradient of what it would add
+    (`erlib.models.gate`).
     """
-    kept = torch.where(step.batch.special, torch.ones_like(kept), kept)
-    seen = step.mask * (kept.detach() > 0.5)
-    embeddings = step.forward().embeddings * (1 + kept - kept.detach())[..., None]
-    return step.forward({**step.batch.inputs, "attention_mask": seen}, embeddings).logits
+    gate = torch.where(step.batch.special, torch.ones_like(kept), kept)
+    return step.forward(gate=gate).logits
 
 
 def pair_divergence(r: Tensor, states: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ training loop. `Weighted` sums the terms of a `RunSpec` with their weights.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -34,18 +34,15 @@ class Step:
         return self.batch.inputs["attention_mask"]
 
     def forward(
-        self,
-        inputs: dict[str, Tensor] | None = None,
-        embeddings: Tensor | None = None,
-        entry: Tensor | None = None,
+        self, inputs: dict[str, Tensor] | None = None, gate: Tensor | None = None
     ) -> Output:
         """The model's output, computed once for the same argument objects within this step."""
-        arguments = (inputs, embeddings, entry)
+        arguments = (inputs, gate)
         for seen, output in self._passes:
             if all(a is b for a, b in zip(seen, arguments, strict=True)):
                 return output
         output = self.classifier.forward(
-            self.batch.inputs if inputs is None else inputs, embeddings=embeddings, entry=entry
+            self.batch.inputs if inputs is None else inputs, gate=gate
         )
         self._passes.append((arguments, output))
         return output
@@ -125,17 +122,24 @@ class Weighted:
                 part.refresh(classifier, texts)
 
     def loss(self, step: Step) -> dict[str, Tensor]:
-        """All unweighted losses, and their weighted sum under the name `loss`.
+        """All unweighted losses, and their weighted sum under the name `loss`."""
+        losses: dict[str, Tensor] = {}
+        total = torch.zeros((), device=step.classifier.device)
+        for name, weight, value in self.each(step):
+            if name in losses:
+                raise ValueError(f"two terms of the objective have a loss named '{name}'")
+            losses[name] = value
+            total = total + weight * value
+        return {**losses, "loss": total}
+
+    def each(self, step: Step) -> Iterator[tuple[str, float, Tensor]]:
+        """Name, weight and value of every loss.
 
         A term with `only_in_training` (it costs many passes and says nothing about held-out texts)
         is left out for a model in evaluation mode.
         """
-        losses: dict[str, Tensor] = {}
-        total = torch.zeros((), device=step.classifier.device)
         for weight, part in self.parts:
             if getattr(part, "only_in_training", False) and not step.classifier.model.training:
                 continue
             for name, value in part.loss(step).items():
-                losses[name] = value
-                total = total + weight * value
-        return {**losses, "loss": total}
+                yield name, weight, value

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from erlib.data.encoding import Encoded
-from erlib.data.salience import salience
+from erlib.data.salience import Tokens, salience
 from erlib.errors import unknown
 from erlib.losses.objective import Step, objective
 
@@ -31,12 +31,12 @@ READINGS = {
 SMALLEST = 1e-12  # attention dropout may leave a token nothing, whose logarithm would be −∞
 
 
-@objective("salience", version=1)
+@objective("salience", version=2)
 class SalienceLoss:
     """KL of attention from salience: mean over texts, or the reference's squared sum.
 
-    `salience` and its options (`window`, `steps`) are those of `erlib.data.salience`; `kl` is a
-    reading of eq. 3. A text is scored once and remembered by its tokens.
+    `salience_of` and its options are those of `erlib.data.salience`; `kl` is a reading of eq. 3. A
+    text is scored once and remembered by its tokens.
     """
 
     version: ClassVar[int]
@@ -46,13 +46,13 @@ class SalienceLoss:
             raise unknown("reading of the KL term", kl, READINGS)
         self.second_softmax, self.squared_sum = READINGS[kl]
         self.salience = salience(salience_of, **options)
-        self.remembered: dict[tuple[int, ...], Tensor] = {}
+        self.remembered: dict[Tokens, Tensor] = {}
 
     def fit(self, texts: Sequence[Encoded]) -> None:
         """Word statistics of the training texts, and their salience."""
-        pieces = [_pieces(text.input_ids, text.special) for text in texts]
-        self.salience.fit(pieces, [text.label or 0 for text in texts])
-        for text in pieces:
+        tokens = [Tokens.of(text) for text in texts]
+        self.salience.fit(tokens, [text.label or 0 for text in texts])
+        for text in tokens:
             self._score(text)
 
     def loss(self, step: Step) -> dict[str, Tensor]:
@@ -68,21 +68,22 @@ class SalienceLoss:
 
     def _salience(self, step: Step) -> Tensor:
         """[batch, token], specials and pads 0"""
-        skipped = step.batch.special | ~step.mask.bool()
-        ids = step.batch.inputs["input_ids"]
-        texts = [_pieces(*row) for row in zip(ids.tolist(), skipped.tolist(), strict=True)]
-        scores = torch.zeros(ids.shape, device=ids.device)
-        scores[~skipped] = torch.cat([self._score(text) for text in texts]).to(ids.device)
-        return scores
+        inputs, name = step.batch.inputs, step.classifier.tokenizer.convert_ids_to_tokens
+        all_ids, all_special, mask = (
+            t.cpu() for t in (inputs["input_ids"], step.batch.special, step.mask.bool())
+        )
+        texts = [
+            Tokens(tuple(name(ids[real].tolist())), tuple(special[real].tolist()))
+            for ids, special, real in zip(all_ids, all_special, mask, strict=True)
+        ]
+        scores = torch.zeros(mask.shape)
+        scores[mask] = torch.cat([self._score(text) for text in texts])
+        return scores.to(step.mask.device)
 
-    def _score(self, text: tuple[int, ...]) -> Tensor:
+    def _score(self, text: Tokens) -> Tensor:
         if text not in self.remembered:
             self.remembered[text] = torch.from_numpy(self.salience.score(text)).float()
         return self.remembered[text]
-
-
-def _pieces(ids: Sequence[int], skipped: Sequence[bool]) -> tuple[int, ...]:
-    return tuple(piece for piece, skip in zip(ids, skipped, strict=True) if not skip)
 
 
 def kl_divergence(

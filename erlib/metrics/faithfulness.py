@@ -47,6 +47,7 @@ class Protocol:
     operator: Operator
     empty: Literal["zero vectors", "pad ids"] | None  # empty rationale; None: not normalised
     guard: float  # subtracted once from S0
+    left_out: bool = False  # texts no surer than the empty rationale; else their values are 0
 
     def k(self, percent: int, text: Encoded) -> int:
         """How many tokens are in T_k."""
@@ -74,6 +75,7 @@ PROTOCOLS = {
             operator="delete",
             empty="zero vectors",
             guard=1e-4,
+            left_out=True,
         ),
         Protocol(
             name="regex",
@@ -113,8 +115,9 @@ def faithfulness(
     Columns: `id, method, bin` (per cent), `k, sufficiency, comprehensiveness,
     normalised_sufficiency, normalised_comprehensiveness, p_full, p_kept, p_removed, p_empty,
     undefined`. `undefined` marks texts that the model likes no better than nothing (1 − S0 not
-    above the guard), whose normalised values are 0 by definition. Without an empty rationale
-    (ivra) the normalised columns and `p_empty` are NaN, and both metrics keep their sign.
+    above the guard). Their normalised values are 0 by definition (regex), or they are left out:
+    NaN in every bin (er_lens), so that with all tokens kept sufficiency is 1. Without an empty
+    rationale (ivra) the normalised columns and `p_empty` are NaN, and both metrics keep their sign.
     """
     if protocol not in PROTOCOLS:
         raise unknown("protocol", protocol, PROTOCOLS)
@@ -182,6 +185,9 @@ def _with_metrics(frame: pd.DataFrame, rules: Protocol) -> pd.DataFrame:
     else:
         null = (frame["p_full"] - frame["p_empty"]).clip(lower=0)  # 1 − S0
         undefined = null <= rules.guard
+        if rules.left_out:  # of all bins, even if S0, which depends on k, is too large in one only
+            undefined = undefined.groupby([frame["method"], frame["id"]]).transform("any")
+        nothing = np.nan if rules.left_out else 0.0
         s0 = 1 - null - rules.guard
         sufficiency = 1 - drop_kept.clip(lower=0)
         comprehensiveness = drop_removed.clip(lower=0)
@@ -189,9 +195,11 @@ def _with_metrics(frame: pd.DataFrame, rules: Protocol) -> pd.DataFrame:
             sufficiency=sufficiency,
             comprehensiveness=comprehensiveness,
             # er_lens eq. 5 with the denominator of REGEX eq. 10 (er_lens.md 4.1)
-            normalised_sufficiency=((sufficiency - s0) / (1 - s0)).clip(0, 1).mask(undefined, 0.0),
+            normalised_sufficiency=(
+                ((sufficiency - s0) / (1 - s0)).clip(0, 1).mask(undefined, nothing)
+            ),
             normalised_comprehensiveness=(
-                (comprehensiveness / (1 - s0)).clip(0, 1).mask(undefined, 0.0)
+                (comprehensiveness / (1 - s0)).clip(0, 1).mask(undefined, nothing)
             ),
             undefined=undefined,
         )
@@ -216,9 +224,12 @@ def check_scores(encoded: Sequence[Encoded], scores: Mapping[str, Sequence[np.nd
 
 
 def aopc(frame: pd.DataFrame, column: str) -> pd.Series:
-    """Σ over bins / (bins + 1) for each (method, id), as in ERASER: five perfect bins give 5/6."""
+    """Σ over bins / (bins + 1) for each (method, id), as in ERASER: five perfect bins give 5/6.
+
+    NaN of a text that is left out.
+    """
     by_text = frame.groupby(["method", "id"], sort=False)[column]
-    return by_text.sum() / (by_text.size() + 1)
+    return by_text.sum(min_count=1) / (by_text.size() + 1)
 
 
 def bin_mean(frame: pd.DataFrame, column: str) -> pd.Series:
@@ -234,7 +245,7 @@ def area(frame: pd.DataFrame, column: str) -> pd.Series:
 
 
 def undefined_share(frame: pd.DataFrame) -> pd.Series:
-    """The share of a method's texts (and bins) whose normalised values are 0 by definition."""
+    """The share of a method's texts (and bins) that have nothing to normalise by."""
     return frame.groupby("method", sort=False)["undefined"].mean()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +20,7 @@ from transformers.utils import logging
 
 from erlib.data.encoding import Batch, Encoded, collate, encode
 from erlib.models.families import body_of, family_of
+from erlib.models.gate import AttentionGate
 from erlib.models.layers import LayerView, layer_views
 
 SETTINGS_FILE = "erlib.json"
@@ -164,12 +165,15 @@ class Classifier:
         *,
         embeddings: Tensor | None = None,
         entry: Tensor | None = None,
+        gate: Tensor | None = None,
     ) -> Output:
         """Run the model on `input_ids` and `attention_mask`, with `token_type_ids` or without.
 
         `embeddings` [B, T, D] replaces the word-embedding lookup: positions and types are still
-        added, once. `entry` replaces the embedding block's output. Positions count from the first
-        token whatever the ids are, so that a token replaced by a pad does not move the others.
+        added, once. `entry` replaces the embedding block's output. `gate` [B, T] says how much of
+        each token attention may see (`erlib.models.gate`); 0 is an attention mask of 0, with a
+        gradient. Positions count from the first token whatever the ids are, so that a token
+        replaced by a pad does not move the others.
         """
         body = body_of(self.model)
         mask = inputs["attention_mask"]
@@ -184,7 +188,9 @@ class Classifier:
         if "double_embedding" in self.quirks:  # the block reads its own output once more
             first = body.embeddings(inputs_embeds=embeddings, **segments)
             embeddings, entry = (first if entry is None else entry), None
-        with entry_replaced(self.model, entry):
+        n_layers = self.model.config.num_hidden_layers
+        gating = nullcontext() if gate is None else AttentionGate(gate, n_layers)
+        with entry_replaced(self.model, entry), gating:
             states = body(
                 inputs_embeds=embeddings,
                 attention_mask=mask,
@@ -192,13 +198,14 @@ class Classifier:
                 output_hidden_states=True,
                 **segments,
             )
-        n_layers = self.model.config.num_hidden_layers
         sparse = "attention_by_order" in self.quirks  # whose maps the library does not give
         if len(states.attentions) != n_layers and not sparse:  # what fused attention gives: none
             raise RuntimeError(
                 f"{len(states.attentions)} attention maps for {n_layers} layers; "
                 "the model must run with attn_implementation='eager'"
             )
+        if gate is not None:
+            mask = mask * (gate > 0)  # a decoder's head reads the last token that is seen
         logits, pooled = self._head(states, mask)
         return Output(
             logits=logits,

@@ -12,11 +12,12 @@ from typing import Any
 
 import transformers
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.activations import ACT2FN
 
 from erlib.errors import unknown
 from erlib.models import heads
-from erlib.models.heads import HEADS, Head
+from erlib.models.heads import HEADS, OWN, Head
 
 
 @dataclass(frozen=True)
@@ -25,15 +26,22 @@ class Family:
 
     classify: type[PreTrainedModel]
     span: type[PreTrainedModel]
-    install: Callable[[PreTrainedModel, Head], None]
+    install: Callable[[PreTrainedModel, Head, nn.Module], None]
     pool: Callable[[PreTrainedModel, Tensor, Tensor | None], Tensor]
     dense: str  # the head's inner linear map
     out: str  # its last linear map
     layers: str  # the list of layers, below the body
     span_out: str = "qa_outputs"
+    span_own: str = "qa_outputs.weight"  # in the library's checkpoints
     decoder: bool = False  # causal; the head reads the last real token
-    library_activation: type[nn.Module] = nn.Tanh  # Identity: the library's head is one linear map
+    library_activation: type[nn.Module] | None = nn.Tanh  # of `own`; None: the configuration's
     config: tuple[tuple[str, Any], ...] = ()  # settings forced on the configuration
+
+    @property
+    def own_weights(self) -> dict[str, set[str]]:
+        """By task, the weights that a checkpoint with the library's own head has."""
+        maps = {self.out.partition(".")[0]} if self.decoder else {self.dense, self.out}
+        return {"classify": {f"{name}.weight" for name in maps}, "span": {self.span_own}}
 
 
 FAMILIES: dict[str, Family] = {
@@ -84,7 +92,8 @@ FAMILIES: dict[str, Family] = {
         out="classifier.out_proj",
         layers="encoder.layer",
         span_out="qa_classifier",
-        library_activation=nn.GELU,
+        span_own="qa_classifier.qa_outputs.weight",
+        library_activation=None,
         config=(("attention_type", "original_full"),),  # er_lens.md §4.6
     ),
     "gpt2": Family(
@@ -123,12 +132,18 @@ def family_of(model_type: str) -> Family:
     return FAMILIES[model_type]
 
 
+def activation_of(config: PretrainedConfig, head: str) -> Callable[[], nn.Module]:
+    """What a head has behind its dense map; Identity where it has none."""
+    chosen = HEADS[head].activation or family_of(config.model_type).library_activation
+    return chosen or (lambda: ACT2FN[config.hidden_act])
+
+
 @cache
 def model_class(
     model_type: str,
     task: str,
     head: str,
-    explainer: Callable[[transformers.PretrainedConfig], nn.Module] | None = None,
+    explainer: Callable[[PretrainedConfig], nn.Module] | None = None,
 ) -> type[PreTrainedModel]:
     """The library's class with our head built in, so that its own loading and saving apply.
 
@@ -139,11 +154,11 @@ def model_class(
     family = family_of(model_type)
     library = family.classify if task == "classify" else family.span
 
-    def __init__(self: PreTrainedModel, config: transformers.PretrainedConfig) -> None:
+    def __init__(self: PreTrainedModel, config: PretrainedConfig) -> None:
         library.__init__(self, config)
         if task == "classify":
-            family.install(self, HEADS[head])
-        elif model_type == "big_bird":  # the library's span head is a whole feed-forward block
+            family.install(self, HEADS[head], activation_of(config, head)())
+        elif model_type == "big_bird" and head != OWN:  # the library's is a feed-forward block
             self.qa_classifier = nn.Linear(config.hidden_size, 2)
         if explainer is not None:
             self.explainer = explainer(config)
@@ -151,8 +166,8 @@ def model_class(
     own = {
         "__init__": __init__,
         "__module__": __name__,
-        # Llama's span model keeps its body under another name than every Llama checkpoint does.
-        "base_model_prefix": family.classify.base_model_prefix,
+        # Llama's span model keeps its body under another name than every other Llama checkpoint.
+        "base_model_prefix": (library if head == OWN else family.classify).base_model_prefix,
     }
     return type(library.__name__.replace("WithHead", "ForSequenceClassification"), (library,), own)
 

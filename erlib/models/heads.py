@@ -3,9 +3,9 @@
 er         dense → tanh → linear, no dropout in the head        (er_lens.md §3)
 pooled     dense → tanh → dropout .1 → linear                   (saloss.md, regex.md §3)
 agreement  dense → ReLU → dropout .1 → linear, one logit        (agreement.md §3)
-relu       dense → ReLU → linear: the library's own for DistilBERT
-gelu       dense → GELU → linear: the library's own for ELECTRA and, but for 1e-4, BigBird
-linear     one linear map without bias: the library's own for GPT-2 and Llama, and only theirs
+own        what the library has for the family, with the configuration's dropout:
+           dense → tanh (BERT, RoBERTa), ReLU (DistilBERT), GELU (ELECTRA) or the configuration's
+           activation (BigBird) → linear; for GPT-2 and Llama one linear map without bias
 
 `er` and `pooled` have the same parameters and differ in dropout alone. New weights are drawn as
 the library draws them: normal with the configuration's `initializer_range`, biases zero.
@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import DistilBertForSequenceClassification, PreTrainedModel
+from transformers import DistilBertForSequenceClassification, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import SequenceClassifierOutput
 
 
@@ -27,19 +27,18 @@ from transformers.modeling_outputs import SequenceClassifierOutput
 class Head:
     """What distinguishes one head from another."""
 
-    activation: Callable[[], nn.Module]
-    dropout: float
+    activation: Callable[[], nn.Module] | None  # None: the library's, see `families.activation_of`
+    dropout: float | None  # None: what the configuration says
     num_labels: int | None = None  # None: as many as the data has
     version: int = 1  # raised whenever a model with this head gives other numbers
 
 
+OWN = "own"
 HEADS = {
     "er": Head(nn.Tanh, 0.0),
     "pooled": Head(nn.Tanh, 0.1),
     "agreement": Head(nn.ReLU, 0.1, num_labels=1),
-    "relu": Head(nn.ReLU, 0.0),
-    "gelu": Head(nn.GELU, 0.0),
-    "linear": Head(nn.Identity, 0.0),
+    OWN: Head(None, None),
 }
 
 
@@ -47,20 +46,30 @@ class DenseHead(nn.Module):
     """dense → activation → dropout → out_proj, with the parameter names of the library's heads.
 
     The library hands an encoder's head the whole sequence (`first=True`: it reads position 0) and
-    applies a decoder's head to every token before it picks the last one.
+    applies a decoder's head to every token before it picks the last one. `entry_dropout` is applied
+    to what the head reads.
     """
 
-    def __init__(self, dim: int, num_labels: int, head: Head, *, first: bool) -> None:
+    def __init__(
+        self,
+        config: PretrainedConfig,
+        activation: nn.Module,
+        dropout: float,
+        *,
+        entry_dropout: float = 0.0,
+        first: bool,
+    ) -> None:
         super().__init__()
-        self.dense = nn.Linear(dim, dim)
-        self.activation = head.activation()
-        self.dropout = nn.Dropout(head.dropout)
-        self.out_proj = nn.Linear(dim, num_labels)
+        self.entry_dropout = nn.Dropout(entry_dropout)
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+        self.out_proj = nn.Linear(config.hidden_size, config.num_labels)
         self.first = first
 
     def pool(self, state: Tensor) -> Tensor:
         """The vector fed to the last linear map, for states [..., dim]."""
-        return self.dropout(self.activation(self.dense(state)))
+        return self.dropout(self.activation(self.dense(self.entry_dropout(state))))
 
     def forward(self, states: Tensor) -> Tensor:
         """Logits, called by the library's own forward: states [batch, token, dim]."""
@@ -112,33 +121,43 @@ class DistilBertWithHead(DistilBertForSequenceClassification):
         )
 
 
-def install_bert(model: PreTrainedModel, head: Head) -> None:
+def install_bert(model: PreTrainedModel, head: Head, activation: nn.Module) -> None:
     """BERT: the library's own pooler and classifier; only activation and dropout are set."""
-    model.bert.pooler.activation = head.activation()
-    model.dropout = nn.Dropout(head.dropout)
+    model.bert.pooler.activation = activation
+    model.dropout.p = _dropout(head, model.dropout)
 
 
-def install_distilbert(model: PreTrainedModel, head: Head) -> None:
+def install_distilbert(model: PreTrainedModel, head: Head, activation: nn.Module) -> None:
     """DistilBERT: the library's own `pre_classifier` and `classifier`."""
-    model.activation = head.activation()
-    model.dropout = nn.Dropout(head.dropout)
+    model.activation = activation
+    model.dropout.p = _dropout(head, model.dropout)
 
 
-def install_encoder(model: PreTrainedModel, head: Head) -> None:
-    """RoBERTa, ELECTRA, BigBird: `classifier.dense`, `classifier.out_proj`; no unread pooler."""
-    config = model.config
-    model.classifier = DenseHead(config.hidden_size, config.num_labels, head, first=True)
+def install_encoder(model: PreTrainedModel, head: Head, activation: nn.Module) -> None:
+    """RoBERTa, ELECTRA, BigBird: `classifier.dense`, `classifier.out_proj`; no unread pooler.
+
+    The library's own head has its dropout on both sides of the dense map.
+    """
+    dropout = _dropout(head, model.classifier.dropout)
+    before = dropout if head.dropout is None else 0.0
+    model.classifier = DenseHead(
+        model.config, activation, dropout, entry_dropout=before, first=True
+    )
     if getattr(model.base_model, "pooler", None) is not None:
         model.base_model.pooler = None  # BigBird builds one that its classifier never reads
 
 
-def install_decoder(model: PreTrainedModel, head: Head) -> None:
+def install_decoder(model: PreTrainedModel, head: Head, activation: nn.Module) -> None:
     """GPT-2, Llama: the same head at `score`, which the library applies to every token."""
     config = model.config
-    if head.activation is nn.Identity:
+    if head.dropout is None:  # the library's own is a linear map alone
         model.score = LinearHead(config.hidden_size, config.num_labels, bias=False)
         return
-    model.score = DenseHead(config.hidden_size, config.num_labels, head, first=False)
+    model.score = DenseHead(config, activation, head.dropout, first=False)
+
+
+def _dropout(head: Head, library: nn.Dropout) -> float:
+    return library.p if head.dropout is None else head.dropout
 
 
 def pool_bert(model: PreTrainedModel, state: Tensor, pooler_output: Tensor | None) -> Tensor:

@@ -99,8 +99,11 @@ class JWAClassifier(Classifier):
         *,
         embeddings: Tensor | None = None,
         entry: Tensor | None = None,
+        gate: Tensor | None = None,
     ) -> Output:
         """As `Classifier.forward`; attentions is one map [B, 1, 1, T], hidden_states (x, o)."""
+        if gate is not None:
+            raise ValueError("a gate on attention takes no word from a BiLSTM: it reads them all")
         x = embeddings if entry is None else entry
         if x is None:
             x = self.model.embedding(inputs["input_ids"])

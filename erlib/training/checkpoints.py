@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from safetensors.torch import load_file, load_model, save_file, save_model
@@ -16,6 +17,8 @@ from erlib.models import Classifier
 from erlib.models.classifier import SETTINGS_FILE
 from erlib.training.updates import Update
 
+VANISHED = "vanished"  # of an epoch: the losses that moved no weight (see `vanishing`)
+
 
 @dataclass
 class Progress:
@@ -25,7 +28,7 @@ class Progress:
     best_epoch: int | None = None
     best: float | None = None
     waited: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
 
 
 def begin_from(classifier: Classifier, start: Path) -> None:
@@ -68,7 +71,7 @@ def save_state(folder: Path, classifier: Classifier, update: Update, progress: P
 
 def keep_if_best(
     progress: Progress,
-    row: dict[str, float],
+    row: dict[str, Any],
     rule: CheckpointRule,
     classifier: Classifier,
     folder: Path,
@@ -115,9 +118,12 @@ def finish(progress: Progress, folder: Path, texts: list[Encoded], held_out: lis
         "truncated_dev": truncated_share(held_out),
         "best": best,
         "lowest": {
-            name: min(row[name] for row in progress.history) for name in progress.history[0]
+            name: min(row[name] for row in progress.history)
+            for name in progress.history[0]
+            if name != VANISHED
         },
         "last": progress.history[-1],
+        VANISHED: vanished_epochs(progress.history),
     }
     (folder / "metrics.json").write_text(
         json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8"
@@ -129,3 +135,12 @@ def finish(progress: Progress, folder: Path, texts: list[Encoded], held_out: lis
     for scrap in (*folder.glob("state-*"), *folder.glob("best*")):
         shutil.rmtree(scrap)
     return str(metrics["status"])
+
+
+def vanished_epochs(history: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """For every loss that moved no weight in an epoch, those epochs."""
+    found: dict[str, list[int]] = {}
+    for row in history:
+        for name in row[VANISHED].split(", ") if VANISHED in row else ():
+            found.setdefault(name, []).append(row["epoch"])
+    return found

@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,8 +28,10 @@ from erlib.config import DataSpec, EvalSpec, RunSpec, canonical, check_executor,
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.provenance import environment
+from erlib.training.checkpoints import VANISHED
 from erlib.training.evaluations import Evaluation, kind
 from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring
+from erlib.training.listing import run_label, vanished_words
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
@@ -105,6 +108,9 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
         show,
         after=[{place[o] for o in _origins(spec) if o in place} for spec in missing],
     )
+    for sealed in made:
+        if said := vanished_words(sealed):
+            warnings.warn(f"{run_label(sealed)}: {said}", stacklevel=3)
     for spec in _with_origins(specs):
         if spec not in place:
             show(steps_of(spec), None, run_hash(spec))
@@ -176,7 +182,8 @@ def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, An
         "replaces": replaces,
         "spec": spec,
         "best_epoch": metrics["best_epoch"],
-        **{name: value for name, value in best.items() if name != "epoch"},
+        **{name: value for name, value in best.items() if name not in ("epoch", VANISHED)},
+        VANISHED: vanished_words(sealed),
         **{f"lowest_{n}": value for n, value in metrics["lowest"].items() if n != "epoch"},
     }
 

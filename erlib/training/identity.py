@@ -84,6 +84,7 @@ def run_identity(spec: RunSpec) -> dict[str, Any]:
             "objectives": {t.name: OBJECTIVES[t.name].version for t in spec.objective},
             "head": HEADS[spec.model.head].version,
             "update": update_class(spec.update).version,
+            "scores": kind("predictions").version,  # of its epochs on dev
             **({} if explainer is None else {"explainer": VERSION}),
         },
         **_extraction(spec.data),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from erlib.training.checkpoints import VANISHED
 from erlib.training.store import Sealed, Store
 
 
@@ -68,6 +69,16 @@ def run_label(sealed: Sealed) -> str:
         sealed.name[:6],
     ]
     return " · ".join(parts)
+
+
+def vanished_words(sealed: Sealed) -> str:
+    """`no weight was moved by explanation (epochs 1, 2)`; empty where every loss moved some."""
+    found = sealed.read("metrics.json").get(VANISHED, {})
+    parts = [
+        f"{name} (epoch{'s' * (len(epochs) > 1)} {', '.join(map(str, epochs))})"
+        for name, epochs in found.items()
+    ]
+    return f"no weight was moved by {' and '.join(parts)}" if parts else ""
 
 
 def _model(model: Mapping[str, Any]) -> str:

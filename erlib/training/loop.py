@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import torch
@@ -21,6 +22,7 @@ from erlib.losses import Step, Weighted
 from erlib.models import Classifier, load_classifier
 from erlib.models.learned_attention import calibrate
 from erlib.training.checkpoints import (
+    VANISHED,
     begin_from,
     finish,
     keep_if_best,
@@ -30,8 +32,9 @@ from erlib.training.checkpoints import (
 )
 from erlib.training.evaluations import Evaluation, kind
 from erlib.training.identity import eval_hash, rows_of
-from erlib.training.kinds.predictions import predicted_rows, task_scores
+from erlib.training.kinds.predictions import chance_p, predicted_rows, task_scores
 from erlib.training.updates import make_update
+from erlib.training.vanishing import Watched
 
 Resolve = Callable[[DataSpec, str, int | None], Dataset]  # description, split, how many → rows
 
@@ -75,7 +78,8 @@ def train(
     mixed = spec.optimiser.mixed
     calibrate(classifier, classifier.batch(texts[:size]).inputs)
     steps_per_epoch = math.ceil(len(texts) / size)
-    objective, rule = Weighted(spec.objective), spec.optimiser.checkpoint
+    constrained = dict(spec.update.options).get("term")
+    objective, rule = Watched(spec.objective, constrained), spec.optimiser.checkpoint
     objective.fit(texts)
     update = make_update(spec, classifier, steps_per_epoch * spec.optimiser.epochs)
     progress = resume(folder, classifier, update)
@@ -100,7 +104,9 @@ def train(
             on_step(losses[-1]["loss"], 1)
         classifier.eval()
         scores = dev_scores(classifier, held_out, objective, size, mixed)
-        row = {"epoch": epoch + 1, **train_summary(losses), **scores}
+        row: dict[str, Any] = {"epoch": epoch + 1, **train_summary(losses), **scores}
+        if objective.vanished:
+            row[VANISHED] = ", ".join(objective.vanished)
         evaluate_epoch(spec, classifier, folder / "epochs" / str(epoch + 1), resolve)
         keep_if_best(progress, row, rule, classifier, folder)
         if progress.epoch < spec.optimiser.epochs:
@@ -134,7 +140,8 @@ def dev_scores(
     batch_size: int,
     mixed: bool,
 ) -> dict[str, float]:
-    """Mean of batch means for each term, and the task's own scores, on held-out texts.
+    """Mean of batch means for each term, the task's own scores, and `dev_chance_p`: how likely
+    these are for a model that has learnt nothing. On held-out texts.
 
     Gradients stay on: an objective may need the model's input gradient to be evaluated at all.
     """
@@ -147,7 +154,8 @@ def dev_scores(
         losses.append({name: value.item() for name, value in terms.items()})
         answers += predicted_rows(step.forward().logits.detach(), step.mask, some)
     means = {f"dev_{n}": sum(x[n] for x in losses) / len(losses) for n in losses[0]}
-    scores = task_scores(pd.DataFrame(answers))
+    table = pd.DataFrame(answers)
+    scores = {**task_scores(table), "chance_p": chance_p(table)}
     return {**means, **{f"dev_{n}": value for n, value in scores.items()}}
 
 

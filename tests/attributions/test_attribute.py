@@ -72,7 +72,9 @@ def test_a_span_is_explained_by_the_sum_of_its_start_and_end_logits():
         "answers": [[{"text": "the plot", "answer_start": 15}]],
     })  # fmt: skip
     gold, predicted = (
-        attribute(classifier, rows, "input_x_gradient", level="token", target=t)[0]
+        attribute(
+            classifier, rows, "input_x_gradient", variant="word_embedding", level="token", target=t
+        )[0]
         for t in ("gold", "predicted")
     )
     (encoded,) = classifier.encode(rows)

@@ -16,32 +16,10 @@ from erlib.attributions.variants import VARIANTS, Options
 from erlib.models import load_classifier
 from tests import tiny
 from tests.attributions import toy
+from tests.attributions.plain import TEXT, Plain
 
 ENCODERS = ("bert", "roberta", "electra", "distilbert", "big_bird")
-TEXT = "the plot is bad and the acting is unfunny ."
 TOYS = [toy.text([5, 6, 7, 8, 5], label=1), toy.text([9, 4], label=0)]
-
-
-class Plain(nn.Module):
-    """One text's logit or probability from its word embeddings, asked of the library's model."""
-
-    def __init__(self, classifier, label: int | None = None, of: str = "logit") -> None:
-        super().__init__()
-        self.model, self.of = classifier.model, of
-        (encoded,) = classifier.encode([TEXT])
-        self.ids = torch.tensor([encoded.input_ids])
-        self.x = classifier.model.get_input_embeddings()(self.ids).detach()
-        self.label = label
-        if label is None:
-            self.label = int(classifier.model(input_ids=self.ids).logits.argmax())
-
-    def forward(self, x: Tensor) -> Tensor:
-        logits = self.model(inputs_embeds=x).logits
-        return (logits.softmax(-1) if self.of == "probability" else logits)[:, self.label]
-
-    def gradient(self, x: Tensor) -> Tensor:
-        x = x.detach().requires_grad_()
-        return torch.autograd.grad(self(x).sum(), x)[0]
 
 
 def _one(classifier, method, variant=None, label=None, **options):
@@ -52,16 +30,21 @@ def _one(classifier, method, variant=None, label=None, **options):
     return found
 
 
+SITES = [(None, "entry"), ("word_embedding", "embeddings")]
+
+
 @pytest.mark.parametrize("family", ENCODERS)
 def test_saliency_and_input_x_gradient_are_captums_on_the_librarys_model(family):
     classifier = tiny.classifier(family)
     f = Plain(classifier)
     slopes = f.gradient(f.x)[0]
-    product = InputXGradient(f).attribute(f.x.clone().requires_grad_())[0]
     np.testing.assert_allclose(_one(classifier, "saliency").scores, slopes.norm(dim=-1), rtol=1e-4)
-    found = _one(classifier, "input_x_gradient")
-    np.testing.assert_allclose(found.scores, product.detach().sum(-1), atol=1e-5)
-    assert found.target == f.label and found.completeness_gap is None
+    for variant, site in SITES:
+        f = Plain(classifier, site=site)
+        product = InputXGradient(f).attribute(f.x.clone().requires_grad_())[0]
+        found = _one(classifier, "input_x_gradient", variant)
+        np.testing.assert_allclose(found.scores, product.detach().sum(-1), atol=1e-5)
+        assert found.target == f.label and found.completeness_gap is None
 
 
 def test_the_signed_sum_of_a_gradient_behind_a_layer_norm_is_zero_so_saliency_is_its_length():
@@ -73,13 +56,13 @@ def test_the_signed_sum_of_a_gradient_behind_a_layer_norm_is_zero_so_saliency_is
 def test_the_gradient_of_a_decoder_is_that_of_its_last_token(family):
     classifier = tiny.classifier(family)
     inputs = tiny.inputs(classifier, [TEXT])
-    x = classifier.forward(inputs).embeddings.detach()
+    x = classifier.forward(inputs).entry.detach()
     found = _one(classifier, "input_x_gradient")
     for t in (0, 3, x.shape[1] - 1):
         step = torch.zeros_like(x)
         step[0, t] = 3e-3 * x[0, t]
         with torch.no_grad():
-            up, down = (classifier.forward(inputs, embeddings=x + s).logits for s in (step, -step))
+            up, down = (classifier.forward(inputs, entry=x + s).logits for s in (step, -step))
         slope = float((up - down)[0, found.target]) / 6e-3
         assert found.scores[t] == pytest.approx(slope, rel=0.02, abs=1e-4)
 
@@ -91,6 +74,9 @@ def test_each_papers_gradient_is_the_one_its_notes_describe():
     other = Plain(classifier, label=1 - f.label)  # gold is not what was predicted
     gold = {"label": other.label}
     x, g, gp, g_gold = f.x[0], f.gradient(f.x)[0], p.gradient(f.x)[0], other.gradient(f.x)[0]
+    at_entry = Plain(classifier, site="entry")
+    e, product = at_entry.x[0], (at_entry.x * at_entry.gradient(at_entry.x))[0]
+    e_gold = Plain(classifier, label=other.label, site="entry").gradient(e[None])[0]
 
     def check(method, variant, expected, specials_last=False, **options):
         found = _one(classifier, method, variant, **options).scores
@@ -102,10 +88,11 @@ def test_each_papers_gradient_is_the_one_its_notes_describe():
     check("saliency", "regex_mean", g_gold.abs().mean(-1), **gold)
     check("input_x_gradient", "regex", (x * g).norm(dim=-1), specials_last=True)
     check("input_x_gradient", "regex_guide", (x * g_gold).norm(dim=-1), **gold)
-    check("input_x_gradient", "regex_guide_mean", (x * g_gold).mean(-1).abs(), **gold)
+    check("input_x_gradient", "regex_guide_mean", (e * e_gold).mean(-1).abs(), **gold)
     check("input_x_gradient", "saloss", (x * gp).sum(-1).abs(), specials_last=True)
-    check("input_x_gradient", "ivra", (x * g).sum(-1))
-    check("input_x_gradient", None, (x * g_gold).sum(-1), target="gold", **gold)
+    check("input_x_gradient", "saloss_signed", (x * gp).sum(-1), specials_last=True)
+    check("input_x_gradient", "ivra", product.sum(-1))
+    check("input_x_gradient", None, (e * e_gold).sum(-1), target="gold", **gold)
 
 
 def test_er_lens_multiplies_at_the_embedding_blocks_output_and_scales_to_length_one():
@@ -155,7 +142,7 @@ def test_saloss_integrates_over_eleven_points_of_equal_weight():
     np.testing.assert_allclose(found.scores[real], (f.x[0] * slopes).sum(-1)[real], atol=1e-5)
 
 
-def test_regex_takes_the_norm_of_integrated_gradients_and_the_sum_of_deeplift():
+def test_regex_takes_the_norm_of_integrated_gradients_and_in_the_audit_other_deeplifts():
     classifier = tiny.classifier("bert")
     f = Plain(classifier)
     real = ~np.array(_one(classifier, "random").special)
@@ -163,8 +150,12 @@ def test_regex_takes_the_norm_of_integrated_gradients_and_the_sum_of_deeplift():
     found = _one(classifier, "integrated_gradients", "regex").scores
     np.testing.assert_allclose(found[real], ig.norm(dim=-1).detach()[real], atol=1e-5)
     lift = _quiet(DeepLift(f).attribute, f.x.clone().requires_grad_())[0]
-    found = _one(classifier, "deeplift", "regex").scores
+    found = _one(classifier, "deeplift", "regex_word_embedding").scores
     np.testing.assert_allclose(found[real], lift.sum(-1).detach()[real], atol=1e-5)
+    hooked_ones = ("regex_hooked_word_embedding", "hooked")
+    found, hooked = (_one(classifier, "deeplift", variant) for variant in hooked_ones)
+    np.testing.assert_array_equal(found.scores[real], hooked.scores[real])
+    assert np.isneginf(found.scores[~real]).all()
 
 
 @pytest.mark.parametrize("method", ["integrated_gradients", "deeplift", "deepshap"])
@@ -283,7 +274,7 @@ def test_hooked_deeplift_of_softmax_is_near_its_integrated_gradients():
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_hooked_deeplift_adds_up_on_every_transformer_and_captums_does_not(family):
     classifier = tiny.classifier(family)
-    hooked, captum = (_one(classifier, "deeplift", v) for v in ("hooked", "captum"))
+    hooked, captum = (_one(classifier, "deeplift", v) for v in ("hooked", "word_embedding"))
     change = captum.scores.sum() - captum.completeness_gap
     assert hooked.scores.sum() == pytest.approx(change, abs=2e-5)
     assert abs(captum.completeness_gap) > 1e-3 > 100 * abs(hooked.completeness_gap)
@@ -298,16 +289,16 @@ def test_hooked_deeplift_says_why_it_cannot_explain_a_bilstm(tmp_path):
 def test_deeplift_without_a_variant_is_captums(family):
     classifier = tiny.classifier(family)
     classifier.model.double()
-    f = Plain(classifier)
-    expected = _quiet(DeepLift(f).attribute, f.x.clone().requires_grad_()).sum(-1)[0].detach()
-    for variant in (None, "captum"):
+    for variant, site in [*SITES, ("captum", "entry")]:
+        f = Plain(classifier, site=site)
+        expected = _quiet(DeepLift(f).attribute, f.x.clone().requires_grad_()).sum(-1)[0].detach()
         found = _one(classifier, "deeplift", variant).scores
         np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_deepshap_with_equal_baselines_is_deeplift_unless_dropout_is_on():
     classifier = tiny.classifier("distilbert")
-    f = Plain(classifier)
+    f = Plain(classifier, site="entry")
     lift, shap = (_one(classifier, m).scores for m in ("deeplift", "deepshap"))
     np.testing.assert_allclose(shap, lift, atol=1e-6)
     zeros = torch.zeros(3, *f.x.shape[1:])

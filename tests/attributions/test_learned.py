@@ -29,7 +29,7 @@ def test_a_learned_map_is_the_module_s_r_alone_and_in_a_padded_batch(family, met
         inputs = tiny.inputs(model, [text])
         with torch.no_grad():
             r = explain(model, model.forward(inputs), inputs["attention_mask"]).r[0].numpy()
-        np.testing.assert_allclose(found.scores, r, atol=1e-6)
+        np.testing.assert_allclose(found.scores, r, atol=5e-6)  # the scales amplify rounding
         assert found.scores.sum() == pytest.approx(1, abs=1e-5)
 
 

@@ -14,13 +14,20 @@ PRESETS = {
     ("input_x_gradient", "er_lens"): ("gold", "logit", "entry", "sum", "zero"),
     ("input_x_gradient", "saloss"): ("predicted", "probability", "embeddings", "abs_sum", "zero"),
     ("input_x_gradient", "regex"): ("predicted", "logit", "embeddings", "l2", "zero"),
-    ("input_x_gradient", "ivra"): ("predicted", "logit", "embeddings", "sum", "zero"),
+    ("input_x_gradient", "regex_guide"): ("gold", "logit", "embeddings", "l2", "zero"),
+    ("input_x_gradient", "regex_guide_mean"): ("gold", "logit", "entry", "abs_mean", "zero"),
+    ("input_x_gradient", "ivra"): ("predicted", "logit", "entry", "sum", "zero"),
     ("integrated_gradients", "regex"): ("predicted", "logit", "embeddings", "l2", "zero"),
     ("integrated_gradients", "regex_guide"): ("gold", "logit", "embeddings", "l2", "zero"),
+    ("integrated_gradients", "entry"): ("predicted", "logit", "entry", "sum", "zero"),
     ("integrated_gradients", "saloss"): ("predicted", "probability", "embeddings", "sum", "zero"),
     ("integrated_gradients", "ivra"): ("predicted", "logit", "embeddings", "sum", "zero"),
     ("integrated_gradients", "agreement"): ("gold", "probability", "entry", "abs_sum", "pad"),
-    ("deeplift", "regex"): ("predicted", "logit", "embeddings", "sum", "zero"),
+    ("deeplift", "regex"): ("predicted", "logit", "straight", "sum", "zero"),
+    ("deeplift", "regex_hooked"): ("predicted", "logit", "entry", "sum", "zero"),
+    ("deeplift", "regex_word_embedding"): ("predicted", "logit", "embeddings", "sum", "zero"),
+    ("deeplift", "regex_guide"): ("gold", "logit", "embeddings", "l2", "zero"),
+    ("deeplift", "regex_guide_mean"): ("gold", "logit", "entry", "abs_mean", "zero"),
     ("deeplift", "agreement"): ("gold", "probability", "entry", "abs_sum", "pad"),
     ("deepshap", "agreement"): ("gold", "probability", "entry", "abs_sum", "pad"),
     ("gradshap", "agreement"): ("gold", "probability", "entry", "abs_sum", "pad"),
@@ -41,8 +48,29 @@ def test_without_a_variant_the_contracts_defaults_hold():
         of = "probability" if name == "lime" else "logit"
         reduce = "l2" if name == "saliency" else "sum"  # whose signed sum is zero
         assert (o.target, o.of, o.reduce) == ("predicted", of, reduce)
-        assert (o.site, o.baseline) == ("embeddings", "zero")
+        local = name in ("input_x_gradient", "deeplift", "deepshap")
+        assert (o.site, o.baseline) == ("entry" if local else "embeddings", "zero")
         assert (o.steps, o.normalise, o.absolute, o.specials) == (50, None, False, "keep")
+
+
+def test_signed_products_are_at_the_word_embedding_where_a_paper_had_them_and_on_request_alone():
+    there = {
+        (name, variant)
+        for name in ("input_x_gradient", "deeplift", "deepshap")
+        for variant, o in VARIANTS[name].items()
+        if o.site == "embeddings" and o.reduce != "l2"
+    }
+    assert there == {
+        ("input_x_gradient", "word_embedding"),
+        ("input_x_gradient", "saloss"),
+        ("input_x_gradient", "saloss_signed"),
+        ("deeplift", "hooked"),  # whose rules intervene
+        ("deepshap", "hooked"),
+        ("deeplift", "word_embedding"),
+        ("deeplift", "regex_word_embedding"),
+        ("deeplift", "regex_hooked_word_embedding"),  # whose rules intervene
+        ("deepshap", "word_embedding"),
+    }
 
 
 def test_agreement_explains_a_logit_in_the_bilstm_alone():
@@ -99,3 +127,5 @@ def test_the_table_is_made_from_the_registry_and_documents_attribute():
         assert name in attribute.__doc__ and row["summary"] in attribute.__doc__
     assert table.loc["rollout", "per_layer"] and not table.loc["lime", "per_layer"]
     assert table.loc["deeplift", "variants"].startswith("captum, hooked")
+    assert table.loc["deepshap", "may_equal"] == "input_x_gradient, deeplift"
+    assert not table.loc["rollout", "may_equal"]

@@ -81,6 +81,25 @@ def test_models_stand_side_by_side_and_methods_below_each_other(readings):
     assert "against" in html.select_one(".legend").get_text()
 
 
+def test_methods_that_cannot_but_agree_are_named_with_the_models_where_they_do():
+    models = [
+        Model("bert", tiny.classifier(), ("no", "yes")),
+        Model("gpt2", tiny.classifier("gpt2", head="own"), ("no", "yes")),
+    ]
+    made = [Reading(model, Text((("a", "great", "film"),))) for model in models]
+    methods = ["attention", "input_x_gradient", "deeplift", "deepshap"]
+    for reading in made:
+        for method in methods:
+            reading.explain(method)
+    notes = [p.get_text() for p in soup(page.heatmaps_html(made, methods, "word")).select(".hint")]
+    assert [note.partition(":")[0] for note in notes[1:]] == [
+        "deeplift and deepshap are identical by construction",
+        "input_x_gradient and deeplift are identical by construction on gpt2",
+        "input_x_gradient and deepshap are identical by construction on gpt2",
+    ]
+    assert made[0].agreement("word").loc["deeplift", "deepshap"] == pytest.approx(1)
+
+
 def test_at_token_level_pieces_and_specials_are_shown(readings):
     html = soup(page.heatmaps_html(readings[:1], ["attention"], "token"))
     shown = [span.get_text() for span in html.select("td span")]

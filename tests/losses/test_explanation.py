@@ -172,3 +172,15 @@ def test_the_gradient_of_each_explanation_loss_agrees_with_finite_differences(gu
         difference = (values[0] - values[1]) / 2e-6
         assert abs(difference) > 1e-5  # the direction matters
         assert slope.item() == pytest.approx(difference, rel=1e-4)
+
+
+def test_the_losses_of_several_guides_have_names_of_their_own_or_are_refused():
+    given = step(tiny.classifier("bert").eval())
+    named = [term("explanation", 0.0, guide=g, logged=g) for g in ("attention", "rollout")]
+    losses = Weighted([term("task"), *named]).loss(given)
+    assert losses["attention"].item() == explanation(given).item()
+    assert losses["rollout"].item() == explanation(given, "rollout").item()
+    assert losses["loss"].item() == losses["task"].item()
+    unnamed = [term("explanation", guide=g) for g in ("attention", "rollout")]
+    with pytest.raises(ValueError, match="two terms .* a loss named 'explanation'"):
+        Weighted(unnamed).loss(given)

@@ -139,14 +139,14 @@ def seen_inputs(model, monkeypatch):
     """
     asked, forward = [], model.forward
 
-    def watched(inputs, *, embeddings=None, entry=None):
+    def watched(inputs, *, embeddings=None, entry=None, gate=None):
         x = embeddings
         if x is None and entry is None:
             x = model.model.get_input_embeddings()(inputs["input_ids"])
         parts = [inputs["input_ids"], x, entry]
         values = [None if p is None else p.detach().numpy().tobytes() for p in parts]
         asked.append((model.model.training, *values))
-        return forward(inputs, embeddings=embeddings, entry=entry)
+        return forward(inputs, embeddings=embeddings, entry=entry, gate=gate)
 
     monkeypatch.setattr(model, "forward", watched)
     return asked

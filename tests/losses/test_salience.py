@@ -40,7 +40,7 @@ def expected_kl(step, encoded, *, second):
     for row, text in enumerate(encoded):
         special = np.array(text.special)
         sigma = np.zeros(len(special))
-        sigma[~special] = textrank(np.array(text.input_ids)[~special].tolist())
+        sigma[~special] = textrank(np.array(text.tokens)[~special].tolist())
         alpha = attention_of(step, row, len(special)).astype(float)
         alpha = softmax(alpha) if second else alpha / alpha.sum()
         values.append(entropy(alpha, softmax(sigma)))

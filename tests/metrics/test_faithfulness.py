@@ -100,7 +100,8 @@ def naive(classifier, encoded, scores, protocol):
                     s, c = 1 - max(0.0, p - p_t), max(0.0, p - p_rest)
                     s0 = 1 - max(0.0, p - p_empty)
                     if 1 - s0 <= 1e-4:
-                        values = (s, c, 0.0, 0.0)
+                        nothing = math.nan if protocol == "er_lens" else 0.0
+                        values = (s, c, nothing, nothing)
                     else:
                         s0 -= 1e-4
                         suff, comp = (s - s0) / (1 - s0), c / (1 - s0)
@@ -108,7 +109,11 @@ def naive(classifier, encoded, scores, protocol):
                 rows.append((t.id, method, percent, k, *values, p, p_t, p_rest, p_empty))
     columns = "id method bin k sufficiency comprehensiveness normalised_sufficiency "
     columns += "normalised_comprehensiveness p_full p_kept p_removed p_empty"
-    return pd.DataFrame(rows, columns=columns.split())
+    frame = pd.DataFrame(rows, columns=columns.split())
+    for _, rows in frame.groupby(["method", "id"]):  # left out in one bin is left out in all
+        if protocol == "er_lens" and rows["normalised_sufficiency"].isna().any():
+            frame.loc[rows.index, [c for c in frame if c.startswith("normalised")]] = math.nan
+    return frame
 
 
 def random_scores(encoded, methods=2, seed=0):
@@ -315,17 +320,41 @@ def test_the_class_is_the_predicted_one_even_after_erasure_turned_the_prediction
     assert frame.loc[20, "p_removed"] == pytest.approx(1 - sigma(2), abs=1e-12)
 
 
-@pytest.mark.parametrize("protocol", ["er_lens", "regex"])
-def test_a_text_liked_no_better_than_nothing_scores_zero_and_is_counted(protocol):
+@pytest.mark.parametrize(("protocol", "value"), [("er_lens", np.nan), ("regex", 0.0)])
+def test_a_text_liked_no_better_than_nothing_is_left_out_or_zero_and_is_counted(protocol, value):
     bag = Bag([0.0, 0.0, 0.0, 2.0, -2.0], bias=1.0)
     liked, no_better = text("liked", [A, A]), text("no better", [A, B])
     scores = {"m": [np.array([0.0, 2.0, 1.0, 0.0])] * 2}
     frame = faithfulness(bag, [liked, no_better], scores, protocol=protocol)
     lost = frame[frame["undefined"]]
     assert set(lost["id"]) == {"no better"}
-    assert (lost[["normalised_sufficiency", "normalised_comprehensiveness"]] == 0).all(axis=None)
+    columns = ["normalised_sufficiency", "normalised_comprehensiveness"]
+    np.testing.assert_array_equal(lost[columns], np.full((len(lost), 2), value))
     assert (lost["sufficiency"] > 0).all()
     assert undefined_share(frame)["m"] == 0.5
+    kept = aopc(frame, "normalised_sufficiency")["m"]
+    assert kept["liked"] > 0 and np.array_equal([kept["no better"]], [value], equal_nan=True)
+
+
+def test_with_all_tokens_kept_sufficiency_is_exactly_1_of_every_text_that_is_not_left_out():
+    """p(x) − p(empty) is .001, .48 and 0."""
+    bag = Bag([0.0, 0.0, 0.0, 2.0, -2.0, 0.004], bias=0.0)
+    texts = [text("hardly", [C]), text("surer", [A, A]), text("no surer", [A, B])]
+    scores = {"m": [np.linspace(0, 1, len(t.tokens)) for t in texts]}
+    frame = faithfulness(bag, texts, scores, protocol="er_lens")
+    whole = frame[frame["bin"] == 100].set_index("id")
+    assert whole["undefined"].to_dict() == {"hardly": False, "surer": False, "no surer": True}
+    assert whole["normalised_sufficiency"].dropna().to_dict() == {"hardly": 1.0, "surer": 1.0}
+
+
+def test_a_text_left_out_in_one_bin_is_left_out_in_all():
+    """z = 2 + 2.5 − 4 = .5 of the text; of an empty input of one token 1, of four tokens −2."""
+    bag = Bag([0.0, 0.0, 0.0, 2.5, 0.0], bias=2.0, per_token=-1.0)
+    encoded = [text("t", [A, B, B, B], specials=False)]
+    frame = faithfulness(bag, encoded, {"m": [np.arange(4.0)]}, protocol="er_lens")
+    surer = frame.set_index("bin").eval("p_full > p_empty")
+    assert surer.to_dict() == {1: False, 20: False, 40: False, 60: True, 80: True, 100: True}
+    assert frame["undefined"].all() and frame["normalised_sufficiency"].isna().all()
 
 
 def test_without_specials_nothing_left_is_a_blank_and_not_a_crash():

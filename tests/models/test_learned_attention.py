@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from erlib.config import OptimiserSpec, term
+from erlib.config import DataSpec, OptimiserSpec, term
 from erlib.losses import Step, Weighted
 from erlib.models import load_classifier
 from erlib.models.families import family_of
 from erlib.models.layers import attention_scores, queries_keys
-from erlib.models.learned_attention import EXPLAINERS, calibrate, entropy, explain
+from erlib.models.learned_attention import EXPLAINERS, START, calibrate, entropy, explain
+from erlib.training.identity import rows_of
 from erlib.training.updates import PlainUpdate
 from tests import tiny
 
@@ -94,6 +95,7 @@ def test_r_is_a_distribution_over_real_tokens_in_every_family(family, explainer)
 @pytest.mark.parametrize("family", ["bert", "electra", "gpt2", "llama"])
 def test_ivra_is_its_equations_written_out(family, norm):
     model = ready(family, f"ivra-{norm}")
+    model.model.double()
     for text in tiny.TEXTS:
         found, _ = explained(model, [text])
         r, layers = by_the_equations(model, text)
@@ -135,6 +137,7 @@ def test_smat_weighs_heads_and_leaves_out_queries_that_cannot_see_the_token(fami
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 def test_padding_changes_nothing(family, explainer):
     model = ready(family, explainer)
+    model.model.double()
     together, _ = explained(model)
     for row, text in enumerate(tiny.TEXTS):
         alone, _ = explained(model, [text])
@@ -146,26 +149,40 @@ def test_padding_changes_nothing(family, explainer):
             )
 
 
+@pytest.mark.parametrize("family", ["roberta", "gpt2"])
 @pytest.mark.parametrize("norm", ["softmax", "sparsemax"])
-def test_a_new_module_starts_with_inputs_that_its_norm_can_tell_apart(norm):
-    """softmax with standard deviation 1, sparsemax with 1/n."""
-    model = ready("bert", f"ivra-{norm}", uneven=False)
+def test_a_new_module_starts_with_the_same_entropy_under_either_norm(norm, family):
+    model = ready(family, f"ivra-{norm}", uneven=False)
     found, inputs = explained(model)
-    real = inputs["attention_mask"].bool()
-    spreads, entries = [], []
-    for layers, mask in zip(found.layers, real, strict=True):
-        spreads.append(
-            (model.explainer.coefficients()["eta"][0] * layers[:, mask]).std(correction=0)
-        )
-        entries.append(layers[:, mask].numel())
-    wanted = 1.0 if norm == "softmax" else np.mean([1 / n for n in entries])
-    assert torch.stack(spreads).mean().item() == pytest.approx(wanted, rel=1e-4)
+    wanted = START * inputs["attention_mask"].sum(dim=1).log().mean().item()
+    for map_ in (found.r, *found.layers.unbind(dim=1)):
+        nats = [-sum(p * math.log(p) for p in row.tolist() if p) for row in map_]
+        assert np.mean(nats) == pytest.approx(wanted, rel=1e-3)
 
     was = model.explainer.coefficients()
     calibrate(model, tiny.inputs(model, ["dull dull dull"]))  # measured once
     for name, value in model.explainer.coefficients().items():
         assert torch.equal(value, was[name])
     assert not model.model.training
+
+
+def test_on_packaged_texts_sparsemax_starts_with_mostly_exact_zeros():
+    """And softmax with about its entropy, also on texts that the scales were not measured on."""
+    rows = rows_of(DataSpec("movie_snippets", "packaged", 32), "train", 96)
+    entropies = {}
+    for norm in ("softmax", "sparsemax"):
+        model = load_classifier("minilm", layers=2, explainer=f"ivra-{norm}").eval()
+        texts = model.encode(rows, max_length=32)
+        calibrate(model, model.batch(texts[:32]).inputs)
+        inputs = model.batch(texts[32:]).inputs
+        with torch.no_grad():
+            r = explain(model, model.forward(inputs), inputs["attention_mask"]).r
+        real = inputs["attention_mask"].bool()
+        assert 20 < real.sum(dim=1).float().mean() < 30
+        zeros = (r[real] == 0).float().mean().item()
+        assert 0.65 < zeros < 0.85 if norm == "sparsemax" else zeros == 0
+        entropies[norm] = entropy(r).mean().item()
+    assert entropies["softmax"] == pytest.approx(entropies["sparsemax"], rel=0.2)
 
 
 @pytest.mark.parametrize("explainer", [*WHOLE, "ivra-softmax-head"])

@@ -46,7 +46,7 @@ def run_rows(settings, names, lost=()):
             row = {"spec": spec, "seed": seed, "run": f"{name}-{seed}", "status": "done",
                    "replaces": None, "dev_explanation": 0.05 + 0.01 * seed, "dev_task": 0.5,
                    "lowest_train_explanation_min": 0.0222, "lowest_dev_explanation": 0.0302,
-                   "dev_accuracy": 0.8, "dev_majority": 0.5}  # fmt: skip
+                   "dev_accuracy": 0.8, "dev_majority": 0.5, "dev_chance_p": 0.001}  # fmt: skip
             if (name, seed) in lost:
                 rows.append({**row, "status": "lost"})
                 row |= {"spec": spec.with_seed(seed + 10), "seed": seed + 10, "replaces": seed}
@@ -85,7 +85,7 @@ class Planted(study.Study):
         draw = np.random.default_rng(seed)
         return [draw.normal(size=12) for _ in IDS]
 
-    def erasure(self, place, technique):
+    def erased(self, place, technique, variant=None):
         better = 0.2 if technique in systems.DECOMPOSITIONS else 0.0
         rows = [
             {"id": i, "bin": b, "method": technique, "undefined": False,
@@ -105,7 +105,8 @@ def planted(settings):
         "explanation_only": run_rows(settings, ("Lexpl(A)", "Lexpl(R)", "Lexpl(I)")),
         "sweep": pd.DataFrame(
             {"spec": s, "seed": s.seed, "dev_task": 0.4 + s.objective[1].weight / 1000,
-             "dev_explanation": 0.1 - s.objective[1].weight / 2000}
+             "dev_explanation": 0.1 - s.objective[1].weight / 2000,
+             **{f"dev_explanation_{g}": 0.1 for g in systems.GUIDES}}
             for s in stages.sweep_specs(settings)
         ),
     }  # fmt: skip
@@ -134,7 +135,7 @@ def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
             assert (rule.patience, rule.patience_unmet) == (5, 10)
     assert spec.model.name == "google/bigbird-roberta-base" and len(paper.seeds) == 15
     sweep = stages.sweep_specs(paper)
-    assert len(sweep) == 3 * 6 * 5 and all(s.start is None for s in sweep)
+    assert len(sweep) == (3 * 5 + 1) * 5 and all(s.start is None for s in sweep)
 
 
 @pytest.mark.parametrize("profile", ["quick", "cpu", "paper"])
@@ -232,6 +233,130 @@ def test_numbers_stand_in_the_cell_of_their_system_set_and_technique(planted):
     assert chosen.loc["Baseline", "lr"] == "1e-4\npaper 3e-5"
 
 
+@pytest.mark.parametrize("profile", ["quick", "cpu", "paper"])
+def test_without_guidance_a_sweep_has_one_run_per_seed(profile):
+    """λ = 0 is one description for all guides, and so one run; of every other λ there are three."""
+    settings = check_parameters("er_lens", {**PARAMETERS, "profile": profile})
+    specs, sweep = stages.sweep_specs(settings), settings.grid["sweep"]
+    unguided = [s for s in specs if not any(t.weight for t in s.objective[1:])]
+    assert sorted(s.seed for s in unguided) == list(settings.seeds[: sweep["seeds"]])
+    assert len(set(specs)) == len(specs) == sweep["seeds"] * (3 * (len(sweep["lambda"]) - 1) + 1)
+    assert [t.weight for t in unguided[0].objective] == [1, 0, 0, 0]
+
+
+def test_the_losses_of_all_guides_are_read_off_the_one_run_without_guidance(planted):
+    runs = planted.results["sweep"].assign(dev_explanation_ATT=0.1, dev_explanation_ATTR=0.2,
+                                           dev_explanation_IXG=0.3)  # fmt: skip
+    sweep = Planted(planted.settings, {**planted.results, "sweep": runs}).sweep
+    start = sweep[sweep["weight"] == 0].set_index("guide")
+    assert start["explanation"].to_dict() == {"ATT": 0.1, "ATTR": 0.2, "IXG": 0.3}
+    assert set(start["task"]) == {0.4}
+    assert sweep.groupby(["guide", "seed"]).size().tolist() == [3, 3, 3]
+
+
+def steps(spec):
+    """Training steps of a run and of what it goes on from."""
+    own = -(-spec.data.train_rows // spec.optimiser.batch_size) * spec.optimiser.epochs
+    return own + (steps(spec.start) if spec.start else 0)
+
+
+@pytest.mark.parametrize("profile", ["quick", "cpu"])
+def test_the_baseline_is_trained_as_long_as_the_systems_beside_it(profile):
+    settings = check_parameters("er_lens", {**PARAMETERS, "profile": profile})
+    found = {n: systems.run_spec(settings, n, 0, BOUNDS) for n in systems.SYSTEMS}
+    assert len({steps(spec) for spec in found.values()}) == 1
+    starts = {spec.start for spec in found.values() if spec.start}
+    assert len(starts) == 1 and starts.pop().objective == found["Baseline"].objective
+    listed = {stage.name: stage for stage in stages.grid(settings)}["starts"].specs({})
+    assert {s.seed for s in listed} == set(settings.seeds)
+
+
+def test_the_paper_s_profile_trains_everything_in_one_go():
+    settings = check_parameters("er_lens", {**PARAMETERS, "profile": "paper"})
+    assert "starts" not in [stage.name for stage in stages.grid(settings)]
+
+
+class PartlyUnsure(Planted):
+    """The Baseline of seed 1 is no surer of the first ten texts than of nothing, IXG says; of the
+    others sufficiency with everything kept is 1."""
+
+    def erased(self, place, technique, variant=None):
+        table = super().erased(place, technique)
+        out = table["id"].isin(IDS[:10]) & (place == 1) & (technique == "IXG")
+        whole = table["normalised_sufficiency"].mask(table["bin"] == 100, 1.0).mask(out)
+        return table.assign(normalised_sufficiency=whole, undefined=out, sufficiency=1.0,
+                            comprehensiveness=0.2, p_full=0.6, p_empty=0.6)  # fmt: skip
+
+
+def test_texts_no_surer_than_nothing_are_left_out_of_every_curve_and_counted(planted):
+    unsure = PartlyUnsure(planted.settings, planted.results)
+    curves = unsure.erasure_curves.set_index(["place", "technique", "kept"])
+    assert (curves.xs(100, level="kept")["sufficiency"] == 1).all()
+    assert curves["left_out"].groupby("place").agg(set).to_dict() == {0: {0}, 1: {10}, 2: {0}}
+    assert curves.loc[(1, "ATT", 100), "texts"] == 30  # left out for IXG, and so for all
+    assert "0.0 % (seed 0), 25.0 % (seed 1)" in prose.about_erasure(unsure)
+    gain = claims.measure_claims(unsure)["ER-C21"]["comprehensiveness of DX over ATT"]
+    assert [np.isnan(texts).sum() for texts in gain["per_text"]] == [0, 10, 0]
+    assert gain["differences"] == pytest.approx([0.99 * 0.2] * 3)
+
+
+def test_the_audit_keeps_the_texts_that_are_left_out_and_says_what_that_changes(planted):
+    """p(x) = p(empty) and S = 1 of all texts: kept, each has an area of .99 under sufficiency."""
+    unsure = PartlyUnsure(planted.settings, planted.results)
+    rows = audit._with_texts_no_surer(unsure, "ATT")
+    (_, said, here, changed), _ = rows
+    curve = unsure.erasure_curves.query("technique == 'ATT'").groupby("place")["sufficiency"]
+    by_hand = [np.trapezoid(c, np.array([1, 20, 40, 60, 80, 100]) / 100) for _, c in curve]
+    assert here == pytest.approx(100 * np.mean(by_hand)) and changed == pytest.approx(99)
+    assert said == "area under sufficiency of ATT x 100, all Baselines"
+
+
+def test_the_authors_way_keeps_texts_that_have_only_epsilon_to_be_normalised_by():
+    """p(x) = p(empty): with everything kept 1e-4/1e-4 = 1, and 0 as soon as anything is lost."""
+    table = pd.DataFrame({"sufficiency": [1.0, 0.99], "p_full": 0.6, "p_empty": 0.6,
+                          "comprehensiveness": [0.0, 0.2], "undefined": False})  # fmt: skip
+    assert audit.sufficiency(table, 1e-4).tolist() == [1.0, 0.0]
+    assert audit.comprehensiveness(table, 1e-4).tolist() == [0.0, 1.0]
+    out = table.assign(undefined=True)
+    for measure in (audit.sufficiency, audit.comprehensiveness):
+        assert measure(out, 1e-4).isna().all()
+
+
+class Untrained(Planted):
+    """No model has learnt its task."""
+
+    @property
+    def untrained(self):
+        return self.runs
+
+
+def test_where_no_model_is_trained_figures_are_empty_and_say_so(planted):
+    untrained = Untrained(planted.settings, planted.results)
+    for draw in (figures.figure_6, figures.figure_14):
+        figure, data = draw(untrained)
+        assert data.empty and figure.axes[0].texts[0].get_text() == "no\ntrained\nmodel"
+    assert "F1 (%)" in figures.figure_6(untrained)[0].axes[0].get_ylabel()
+
+
+class Unmarked(Planted):
+    """No text has a rationale word: no AUC anywhere, and in the store lists without a number."""
+
+    def plausibility(self, system, place, test, technique):
+        table = super().plausibility(system, place, test, technique)
+        layers = [np.array([None] * 6, dtype=object)] * len(table)
+        return table.assign(auc=np.nan, average_precision=np.nan, recall_at_k=np.nan,
+                            layer_auc=layers)  # fmt: skip
+
+
+def test_where_no_text_has_an_auc_layers_have_none_and_figures_say_so(planted):
+    unmarked = Unmarked(planted.settings, planted.results)
+    assert unmarked.layer_scores(unmarked.annotated[0]).empty
+    for figure, data in (figures.figure_4(unmarked), figures.figure_13(unmarked, "SST-Dev")):
+        assert data.empty and figure.axes[0].texts[0].get_text() == "no text has an AUC"
+    found = claims.measure_claims(unmarked)
+    assert "ER-C4" not in found and "ER-C7" not in found and "ER-C1" in found
+
+
 def test_a_sign_is_made_by_the_effects_that_have_three_seeds(planted):
     """Of ER+AttR and ER+IxG the decompositions are of one seed: four of ten effects remain."""
     cell = tables.table_1(planted).loc["Joint/Global", "AUC, not guided"]
@@ -247,8 +372,8 @@ def changed(planted, stage, system, seed, **values):
     return Planted(planted.settings, {**planted.results, stage: runs})
 
 
-def test_a_model_that_is_not_above_the_majority_class_decides_nothing(planted):
-    weak = changed(planted, "systems", "ER+Att", 1, dev_accuracy=0.5)
+def test_a_model_that_has_not_learnt_the_task_decides_nothing(planted):
+    weak = changed(planted, "systems", "ER+Att", 1, dev_chance_p=0.5)
     found = claims.measure_claims(weak)
     assert found["ER-C4"]["SST-Dev"]["differences"].index.tolist() == [0, 2]
     assert found["ER-C1"]["pooled"]["differences"].index.tolist() == [0, 2]
@@ -257,15 +382,14 @@ def test_a_model_that_is_not_above_the_majority_class_decides_nothing(planted):
     assert tables.effects(weak).loc["ER+Att", "ATT"] == "+30.0, n=2"
     dots = figures.predicted(weak, "F1", weak.sets[0], weak.sets[1])
     assert len(dots) == len(figures.predicted(planted, "F1", weak.sets[0], weak.sets[1])) - 1
-    assert "left out of Table 1, of the effects and of the verdicts: ER+Att seed 1." in (
-        prose.about_training(weak)
-    )
+    assert "p < 0.01): ER+Att seed 1. They are left out of Table 1" in prose.about_training(weak)
+    assert "Every classifier has learnt the task" in prose.about_training(planted)
 
 
 def test_where_no_model_is_trained_the_first_stands_alone(planted):
     weak = planted
     for seed in planted.settings.seeds:
-        weak = changed(weak, "systems", "ER+Att", seed, dev_accuracy=0.4)
+        weak = changed(weak, "systems", "ER+Att", seed, dev_chance_p=0.5)
     found = claims.measure_claims(weak)
     assert found["ER-C4"]["SST-Dev"]["differences"].index.tolist() == [0]
     assert decide("er_lens", "ER-C4", found["ER-C4"]).verdict == "inconclusive"
@@ -310,7 +434,8 @@ def test_a_cell_that_the_paper_prints_elsewhere_is_not_called_new(planted):
 
 def test_a_bound_that_an_unguided_model_meets_is_named(planted):
     assert prose.about_bounds(planted).endswith("| 0.033 | 0.03 | 0.0330 | 0.1000 |")
-    easy = planted.results["sweep"].assign(dev_explanation=0.01)
+    watched = {f"dev_explanation_{g}": 0.01 for g in systems.GUIDES}
+    easy = planted.results["sweep"].assign(**watched)
     said = prose.about_bounds(Planted(planted.settings, {**planted.results, "sweep": easy}))
     assert "The dev loss of ATT, ATTR, IXG is below what is to be met" in said
 
@@ -321,10 +446,10 @@ def test_the_report_says_on_how_many_texts_and_runs_a_number_rests(planted):
     assert said.endswith("movie_snippets dev: ATT, ATTR, IXG, ALTI, DX-C, DX of 40.")
     assert "imdb_reviews, cut to 256 tokens: " in prose.about_texts(planted, away)
     assert prose.about_sweep(planted).startswith("λ of 0, 10, 100, 1 seed; the paper's: 0, 0.5,")
-    assert "from the seed's Baseline for 1 epoch with 480 training" in prose.about_sweep(planted)
+    assert "from the seed's start for 1 epoch with 480 training" in prose.about_sweep(planted)
     said = prose.about_erasure(planted)
-    assert said.startswith("Means over 40 texts of movie_snippets dev and 3 Baselines. Texts that")
-    assert "(0.0 %) count as 0" in said
+    assert said.startswith("Means over the texts of movie_snippets dev, 40 of them, and 3 Base")
+    assert "left out: 0.0 % (seed 0), 0.0 % (seed 1), 0.0 % (seed 2)." in said
 
 
 def test_claims_are_fed_with_the_effects_that_were_planted(planted):
@@ -392,6 +517,27 @@ def test_equation_5_as_printed_divides_by_the_wrong_number():
 def test_every_figure_is_drawn_from_numbers(planted, name):
     figure, data = getattr(figures, name)(planted)
     assert len(data) > 0 and figure.axes
+
+
+@pytest.fixture
+def none_trained(planted):
+    """The study, had no model learnt the task."""
+    weak = {name: table.assign(dev_chance_p=1.0) for name, table in planted.results.items()}
+    return Planted(planted.settings, weak)
+
+
+def test_where_no_model_is_trained_what_rests_on_such_models_is_empty_and_stops_nothing(
+    none_trained,
+):
+    figure, data = figures.figure_6(none_trained)
+    figure.draw_without_rendering()
+    notes = {axis.texts[0].get_text() for axis in figure.axes}
+    assert data.empty and notes == {"no\ntrained\nmodel"}
+    signs = tables.table_1(none_trained).filter(regex="F1$|guided$").map(lambda cell: cell[0])
+    assert signs.eq("?").all(axis=None)
+    assert "Not trained (" in prose.about_training(none_trained)
+    for claim, measured in claims.measure_claims(none_trained).items():
+        assert decide("er_lens", claim, measured).verdict == "inconclusive", claim
 
 
 def test_boxes_carry_the_names_of_their_systems(planted):

@@ -15,6 +15,7 @@ from erlib.papers.regex.grid import (
     SHORT,
     ablated,
     attacked,
+    deeplifts,
     every_cell,
     faithful,
     fresh,
@@ -46,6 +47,7 @@ from tests import tiny
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip
 TEXTS = 24
+WITHOUT_BOTH = "w/o robustness improvement, short run"
 
 
 def of(profile, **given):
@@ -267,7 +269,8 @@ def test_numbers_stand_in_the_cells_of_their_pair_system_and_attribution(planted
     assert (SHORT, "IG", "norm_comp") in ablation.index
     four = tables.table_4(planted).long
     assert set(four["column"]) == {"aGa", "DeepLift"} and "REGEX" in set(four["row"])
-    assert len(tables.table_7(planted).long) == 13
+    assert (WITHOUT_BOTH, "aGa", "norm_suff") in ablation.index
+    assert len(tables.table_7(planted).long) == 14
 
 
 def test_jaccard_tables_are_symmetric_and_know_the_untrained_model(planted):
@@ -327,7 +330,7 @@ def test_claims_are_fed_with_the_effects_that_were_planted(found):
     assert found["RX-C16"]["a sufficiency"]["differences"] == pytest.approx([0.1])
 
 
-def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not(found, settings):
+def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not(found):
     decisions = {claim: decide("regex", claim, parts) for claim, parts in found.items()}
     for claim in claims.CORE_CLAIMS:
         assert decisions[claim].n == 3, claim
@@ -336,13 +339,13 @@ def test_core_claims_are_decided_by_three_seeds_in_domain_and_the_others_are_not
     wide = [claim for claim in decisions if decisions[claim].n < 3]
     assert {"RX-C4", "RX-C5", "RX-C7", "RX-C12", "RX-C14", "RX-C16"} <= set(wide)
     assert {decisions[claim].verdict for claim in wide} == {"inconclusive"}
-    said = {claim: claims.remark(settings, claim, found[claim]) for claim in found}
+    said = {claim: claims.remark(claim, found[claim]) for claim in found}
     for claim in ("RX-C1", "RX-C2", "RX-C3", "RX-C6"):  # SST's own pair has three seeds
         assert said[claim] == "Decided on 1 of 18 pairs; it says nothing of the others."
     assert said["RX-C7"].startswith("Parts not measured") and not said["RX-C4"]
     every = {part.name: {} for part in listed("regex")["RX-C3"].parts}
-    assert claims.remark(settings, "RX-C3", every) == ""
-    assert "shorter runs" in said["RX-C13"] and "pairs of models" in said["RX-C8"]
+    assert claims.remark("RX-C3", every) == ""
+    assert "pairs of models" in said["RX-C8"]
 
 
 def test_seeds_of_models_that_are_not_trained_decide_nothing(settings):
@@ -384,12 +387,11 @@ def test_classifiers_that_read_rationales_of_an_untrained_model_are_not_trained(
             for seed in paper.seeds]  # fmt: skip
     support = main_run(paper, "REGEX", "SST", 2)
     results = {
-        "runs": pd.DataFrame({"spec": runs, "dev_accuracy": [0.5 if r == support else 0.6
+        "runs": pd.DataFrame({"spec": runs, "dev_chance_p": [0.5 if r == support else 0.001
                                                              for r in runs]}),
-        "classifiers": pd.DataFrame({"spec": readers.values(), "dev_accuracy": [
-            0.4 if key == ("Baseline", "DeepLift", 0) else 0.6 for key in readers]}),
+        "classifiers": pd.DataFrame({"spec": readers.values(), "dev_chance_p": [
+            0.5 if key == ("Baseline", "DeepLift", 0) else 0.001 for key in readers]}),
     }  # fmt: skip
-    results = {name: table.assign(dev_majority=0.5) for name, table in results.items()}
     weak = not_trained(results)
     of_support = {run for key, run in readers.items() if key[0] == "REGEX" and key[2] == 2}
     assert weak == {support, readers["Baseline", "DeepLift", 0]} | of_support
@@ -439,6 +441,45 @@ def test_effects_that_are_no_difference_of_two_cells_are_those_of_the_paper_s_ta
         assert part.paper == pytest.approx(
             f1[f"{pair}|REGEX", a] - f1[f"{pair}|Baseline", "Full-text"]
         )
+
+
+@pytest.mark.parametrize("profile", ["cpu", "paper"])
+def test_every_way_to_deeplift_is_measured_on_the_same_models_and_texts(profile):
+    cells = deeplifts(of(profile, data="local"))
+    for system in ("Baseline", "REGEX"):
+        ways = {variant: cells[s, variant].spec for s, variant in cells if s == system}
+        assert list(ways) == ["regex", "regex_hooked", "regex_hooked_word_embedding",
+                              "regex_word_embedding", "random"]  # fmt: skip
+        ours, *others, drawn = ways.values()
+        assert ours.rows is None or ours.rows >= 100
+        assert [s.variant for s in (ours, *others)] == list(ways)[:4] and ours.method == "deeplift"
+        assert all(replace(s, variant="regex") == ours for s in others)
+        assert drawn == replace(ours, method="random")
+
+
+def test_the_audit_puts_deeplift_beside_random_text_by_text(settings):
+    class Void(Planted):
+        def erasure(self, spec):
+            """DeepLift of the word embedding falls below random by .1 or .3, text by text."""
+            table = super().erasure(spec)
+            if spec.variant != "regex_word_embedding":
+                return table
+            lower = 6 / 5 * np.where(np.arange(len(table)) // 5 % 2, 0.3, 0.5)
+            return table.assign(**{m: table[m] - lower for m in faithfulness.MEASURES})
+
+    study = Void(settings)
+    rows = audit.choices(study).set_index(["choice", "what"])
+    way = "DeepLift straight into the encoder, or "
+    what = f"Baseline, sufficiency, {TEXTS} texts"
+    old = rows.loc[(way + "through the whole model from the word embedding", what)]
+    assert old["ours"] - old["the other reading"] == pytest.approx(0.4)
+    assert rows.loc[(way + "random in its place", what), "the other reading"] == pytest.approx(
+        old["ours"] - 0.2
+    )
+    said = prose.about_deeplifts(study)
+    error = 0.1 / np.sqrt(TEXTS - 1)  # of values that are .1 above or below their mean
+    assert "Baseline: straight into the encoder +0.200 ± 0.000 and +0.200 ± 0.000" in said
+    assert f"from the word embedding −0.200 ± {error:.3f} and −0.200 ± {error:.3f}." in said
 
 
 def test_the_audit_shows_both_readings_of_each_choice(planted):
@@ -548,6 +589,17 @@ def test_pairs_of_models_that_are_not_trained_are_not_counted(settings):
     assert prose.about_faithfulness(none).startswith("No pair has trained models")
 
 
+def test_where_no_model_is_trained_nothing_stops(settings):
+    class Blank(Planted):
+        def is_trained(self, spec):
+            return False
+
+    none = Blank(settings)
+    about = [prose.about_core(none), prose.about_fresh(none), prose.about_ablation(none),
+             prose.about_sweep(none, "lambda"), prose.about_attack(none)]  # fmt: skip
+    assert all(about) and "nan" not in " ".join(about)
+
+
 def test_undefined_texts_of_a_model_are_counted_once(settings):
     class Unsure(Planted):
         def erasure(self, spec):
@@ -564,17 +616,17 @@ def test_runs_that_learnt_nothing_are_named(settings):
     runs = [run_spec(settings, "Baseline", "SST", seed) for seed in settings.seeds]
     runs += [run_spec(settings, "Baseline", "SST", 0, small=True), untrained(settings)]
     table = pd.DataFrame({"spec": runs, "dev_accuracy": [0.7, 0.65, 0.72, 0.5, 0.1],
-                          "dev_majority": 0.5})  # fmt: skip
+                          "dev_majority": 0.5, "dev_chance_p": [0.001] * 3 + [0.5] * 2})
     readers = pd.DataFrame({"spec": [c.spec.run for c in fresh(settings)][:2],
-                            "dev_accuracy": [0.5, 0.6], "dev_majority": 0.5})  # fmt: skip
+                            "dev_chance_p": [0.5, 0.001]})
     said = prose.about_training(settings, {"runs": table, "classifiers": readers})
     assert "+20, +15, +22 for the Baselines" in said and "4 runs and 2 classifiers" in said
-    assert said.endswith(
-        "are not above it): 1 of 1 on movie_snippets with the second model, "
-        "1 of 2 on movie_snippets's rationales."
-    )
-    weak = {"runs": table.assign(dev_accuracy=0.5), "classifiers": readers}
-    assert prose.about_training(settings, weak).endswith("2 of 2 on movie_snippets's rationales.")
+    assert "Not trained, themselves or the model whose rationales they read (" in said
+    assert (
+        "): 1 of 1 on movie_snippets with the second model, 1 of 2 on movie_snippets's rationales."
+    ) in said
+    weak = {"runs": table.assign(dev_chance_p=0.5), "classifiers": readers}
+    assert "2 of 2 on movie_snippets's rationales." in prose.about_training(settings, weak)
 
 
 def test_what_the_profile_leaves_out_is_said(settings):
@@ -586,8 +638,8 @@ def test_what_the_profile_leaves_out_is_said(settings):
     short = run_spec(settings, "REGEX", "SST", 0, wide=True)
     assert (
         f"; {steps(short)} steps on from the Baseline's weights for all systems but Baseline, "
-        "REGEX, w/o robustness improvement, w/o explanation guided training of SST and the "
-        "Baselines of other sources;" in said
+        "REGEX, w/o robustness improvement, w/o explanation guided training of SST, with a "
+        "Baseline trained on for as many beside them;" in said
     )
     away = {c.source: c.spec.run.start for c in full_text(settings)
             if c.system == "REGEX" and c.source != c.target}  # fmt: skip
@@ -597,16 +649,49 @@ def test_what_the_profile_leaves_out_is_said(settings):
     assert "1 seed of 5 and" in alone and "the first seed)" not in alone
     assert "; 1 of 4 initialisations, 1 of the second model" in alone
     quick = prose.reduced(of("quick"))
-    assert "steps on from the Baseline's weights for all systems but the Baseline; " in quick
+    assert "steps on from the Baseline's weights for all systems, with a Baseline" in quick
     assert "its first 2 layers in place of RoBERTa-large" in quick
+
+
+@pytest.mark.parametrize("profile", ["quick", "cpu", "paper"])
+def test_a_baseline_differs_from_the_regex_beside_it_in_nothing_but_the_objective(profile):
+    """The same start, texts, steps, rates and seed, wherever the two are compared."""
+    these = of(profile, data="local")
+    cells = [*faithful(these), *full_text(these), *attacked(these)]
+    runs = {(c.system, c.source, c.seed): c.spec.run for c in cells}
+    read = {(c.system, f"rationales of {c.source}", c.seed): c.spec.run.data.extract.run
+            for c in [*fresh(these), *fresh_with_source_ratio(these)]}  # fmt: skip
+    compared = {(system, f"Table {table}", name): spec.run
+                for small, table in ((False, 3), (True, 8))
+                for system, found in initialisations(these, small=small).items()
+                for name, spec in found.items()}  # fmt: skip
+    every = {**runs, **read, **compared}
+    baselines = [key for key in every if key[0] == "Baseline"]
+    assert 2 * len(baselines) == len(every)
+    for _, *where in baselines:
+        regex = every["REGEX", *where]
+        assert every["Baseline", *where] == replace(regex, objective=(term("task"),))
+    assert profile != "paper" or all(run.start is None for run in every.values())
+
+
+def test_variants_are_compared_with_what_is_trained_as_long(settings):
+    table = claims._Faithfulness(Planted(settings), ablated(settings))
+    one_term = "w/o virtual adversarial training"
+    before = table.as_long_as(one_term, "w/o robustness improvement")
+    of_one, of_both = (
+        table.cells["SST->SST", system, "aGa", 0] for system in (one_term, before)
+    )
+    assert before == WITHOUT_BOTH and of_both.rows == of_one.rows
+    assert replace(of_both.run, objective=of_one.run.objective) == of_one.run
+    assert table.as_long_as("w/o explanation guided training", "REGEX") == "REGEX"
 
 
 def test_in_quick_regex_has_two_seeds_that_go_on_from_their_baselines():
     home = {(c.system, c.seed): c.spec for c in faithful(of("quick"))
             if c.source == c.target == "SST" and c.attribution == "aGa"}  # fmt: skip
     assert set(home) == {(system, seed) for system in ("Baseline", "REGEX") for seed in (0, 1)}
-    for seed in (0, 1):
-        assert home["REGEX", seed].run.start == home["Baseline", seed].run
+    for (_, seed), spec in home.items():
+        assert spec.run.start == run_spec(of("quick"), "Baseline", "SST", seed)
     assert len({spec.rows for spec in home.values()}) == 1  # the same texts
 
 

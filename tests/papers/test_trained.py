@@ -1,4 +1,4 @@
-"""Which models count, and what is left where none does."""
+"""Which models count, why others do not, and what is left where none does."""
 
 from __future__ import annotations
 
@@ -6,34 +6,66 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pytest
 
-from erlib.config import DataSpec, Extraction, RunSpec
-from erlib.papers.trained import deciding, untrained_models
+from erlib.config import DataSpec, Extraction, RunSpec, load_profile
+from erlib.papers.trained import deciding, too_few, untrained_models, why_untrained
+
+SPEC = RunSpec(DataSpec("movie_snippets"))
 
 
 def rows(*models: tuple[RunSpec, float]) -> pd.DataFrame:
-    """What `run` reports of these runs and dev accuracies; half of the texts are of one class."""
-    return pd.DataFrame(
-        [{"spec": s, "dev_accuracy": accuracy, "dev_majority": 0.5} for s, accuracy in models]
-    )
+    """What `run` reports of these runs: the p-value of having learnt nothing."""
+    return pd.DataFrame([{"spec": s, "dev_chance_p": p} for s, p in models])
 
 
-def test_a_model_must_be_above_the_majority_class_and_so_must_the_one_whose_rationales_it_reads():
-    good, even = (RunSpec(DataSpec("movie_snippets"), seed=seed) for seed in (0, 1))
-    of_good, of_even = (
-        replace(good, data=replace(good.data, extract=Extraction(support, 20)))
-        for support in (good, even)
-    )
-    models = rows((good, 0.6), (even, 0.5), (of_good, 0.9), (of_even, 0.9))
-    assert untrained_models(models) == {even, of_even}
+def reading(support: RunSpec, **data: int) -> RunSpec:
+    return replace(support, data=replace(support.data, extract=Extraction(support, 20), **data))
 
 
-def test_where_there_is_no_majority_class_a_model_counts_as_trained():
-    spans = rows((RunSpec(DataSpec("movie_snippets")), np.nan)).assign(dev_majority=np.nan)
-    assert untrained_models(spans) == set()
+def test_a_model_must_be_above_chance_and_so_must_the_one_whose_rationales_it_reads():
+    good, even = (SPEC.with_seed(seed) for seed in (0, 1))
+    models = rows((good, 0.009), (even, 0.01), (reading(good), 0.001), (reading(even), 0.001))
+    assert untrained_models(models) == {even, reading(even)}
+
+
+def test_a_lost_run_is_not_trained():
+    assert untrained_models(rows((SPEC, np.nan))) == {SPEC}
+
+
+@pytest.mark.parametrize(("asked", "enough"), [(None, True), (100, True), (99, False)])
+def test_a_hundred_dev_texts_are_asked_for_or_all(asked, enough):
+    spec = replace(SPEC, data=replace(SPEC.data, dev_rows=asked))
+    assert too_few(spec) is not enough
+    assert untrained_models(rows((spec, 0.001))) == (set() if enough else {spec})
+    reader = reading(spec, dev_rows=200)
+    assert too_few(reader) is not enough
+
+
+def test_the_sentence_tells_not_learnt_from_too_few_texts_to_tell():
+    few = replace(SPEC, data=replace(SPEC.data, dev_rows=8))
+    named = lambda specs: ", ".join(f"seed {s.seed}" for s in specs)  # noqa: E731
+    said = why_untrained([SPEC.with_seed(1), few.with_seed(2)], named)
+    assert said.startswith("Not trained (trained means: macro-F1 above")
+    assert "p < 0.01): seed 1. Too few dev texts to tell (fewer than 100)" in said
+    assert said.endswith("as trained: seed 2.")
+    assert why_untrained([few], named).startswith("Too few dev texts")
+    assert "whose rationales they read" in why_untrained([reading(SPEC)], named)
 
 
 def test_trained_seeds_decide_and_where_there_are_none_the_first_stands_alone():
     assert deciding({3: True, 4: False, 5: True}) == [3, 5]
     assert deciding({3: False, 4: False}) == [3]
     assert deciding({}) == []
+
+
+@pytest.mark.parametrize("profile", ["cpu", "paper"])
+def test_runs_that_claims_rest_on_are_judged_by_a_hundred_dev_texts(profile):
+    def asked(options, path=()):
+        for name, value in options.items():
+            if isinstance(value, dict):
+                yield from asked(value, (*path, name))
+            elif name == "dev_rows" and not any("student" in part for part in path):
+                yield path, value
+
+    assert [found for found in asked(load_profile(profile)) if found[1] < 100] == []

@@ -12,6 +12,7 @@ import pytest
 from erlib.config import EvalSpec, canonical, digest, term
 from erlib.losses import OBJECTIVES
 from erlib.training import identity
+from erlib.training.evaluations import KINDS
 from tests import corpus
 
 
@@ -57,6 +58,13 @@ def test_whatever_changes_a_run_changes_its_hash(spec, change):
 def test_a_new_version_of_a_loss_is_a_new_run(spec, monkeypatch):
     before = identity.run_hash(spec)
     monkeypatch.setattr(OBJECTIVES["explanation"], "version", 99)
+    forget()
+    assert identity.run_hash(spec) != before
+
+
+def test_a_new_version_of_the_scores_on_dev_is_a_new_run(spec, monkeypatch):
+    before = identity.run_hash(spec)
+    monkeypatch.setitem(KINDS, "predictions", replace(KINDS["predictions"], version=99))
     forget()
     assert identity.run_hash(spec) != before
 

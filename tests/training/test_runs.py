@@ -19,7 +19,7 @@ from transformers import get_linear_schedule_with_warmup
 from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict, term
 from erlib.models import load_classifier
 from erlib.training import loop
-from erlib.training.executors import per_epoch, per_text, run
+from erlib.training.executors import make_run, open_store, per_epoch, per_text, run
 from erlib.training.identity import run_hash
 from erlib.training.updates import linear_schedule
 
@@ -171,8 +171,33 @@ def test_a_trained_run_is_loaded_by_how_its_hash_begins(spec, tmp_path, monkeypa
     loaded = load_classifier(f"run:{run_hash(spec)[:6]}")
     stored = load_file(folder(tmp_path / "store", spec) / "model.safetensors")
     assert all(stored[k].equal(v) for k, v in loaded.model.state_dict().items() if k in stored)
-    with pytest.raises(ValueError, match="0 trained runs .* begin with 'zz'"):
+    with pytest.raises(ValueError, match="0 runs .* begin with 'zz'.*runs ls"):
         load_classifier("run:zz")
+
+
+def test_a_run_is_loaded_by_its_spec_its_hash_and_its_folder(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path / "store"))
+    with pytest.raises(ValueError, match=f"{run_hash(spec)} has not been trained.*erlib.run"):
+        load_classifier(spec)
+    with pytest.raises(ValueError, match="0 runs .* begin with 'deadbeef'"):
+        load_classifier("deadbeef")
+    [name] = run([spec])["run"]
+    path = folder(tmp_path / "store", spec)
+    stored = load_file(path / "model.safetensors")
+    for one in (spec, name, name[:6], path, str(path)):
+        loaded = load_classifier(one)
+        assert loaded.name == str(path) and loaded.head == spec.model.head
+        assert loaded.model.state_dict().keys() == stored.keys()
+        assert all(stored[k].equal(v) for k, v in loaded.model.state_dict().items())
+
+
+def test_a_lost_run_has_no_model_to_load_and_says_why(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path / "store"))
+    lost = with_rule(spec, bound=("dev_loss", 0.0))
+    make_run(open_store(), lost, "cpu", lambda *_: None)
+    for one in (lost, run_hash(lost)):
+        with pytest.raises(ValueError, match="lost: no epoch met its checkpoint rule"):
+            load_classifier(one)
 
 
 def test_the_learning_rate_rises_then_falls_to_zero():

@@ -7,7 +7,7 @@ from erlib.papers.agreement.correlations import correlation_tests
 from erlib.papers.agreement.figures import CURVES, curve, figure_1, figure_3, maps
 from erlib.papers.agreement.groups import group_tests
 from erlib.papers.agreement.study import Study
-from erlib.papers.agreement.systems import grid
+from erlib.papers.agreement.systems import baselines, grid
 from erlib.papers.agreement.tables import (
     table_1,
     table_1b_dropout,
@@ -28,6 +28,7 @@ __all__ = [
     "CURVES",
     "Study",
     "audit",
+    "baselines",
     "claim_note",
     "correlation_tests",
     "curve",

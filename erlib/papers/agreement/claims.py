@@ -3,7 +3,7 @@
 What a claim says, what the paper measured and by which rule it is decided are data
 (`erlib/claims/agreement.toml`); here are the measurements of its parts. Claims rest on the core
 tasks of a profile, which have every seed; claims that name the sets are measured on all four.
-Nothing is concluded from a model that is not above the majority class: its seed is left out, and a
+Nothing is concluded from a model that has not learnt its task: its seed is left out, and a
 cell without any trained model keeps its first seed, which decides nothing.
 """
 
@@ -130,7 +130,8 @@ class _Parts:
         return parts
 
     def low_agreement(self) -> Measured:
-        """AG-C3: without dropout in the last epoch; with dropout, of the kept model."""
+        """AG-C3: without dropout in the last epoch, of pairs that are not one and the same; with
+        dropout, of the kept model."""
         parts: Measured = {}
         for paper in self.study.core("DBERT"):
             runs = [base for (base,) in self.runs("DBERT", paper, "Base")]
@@ -138,7 +139,7 @@ class _Parts:
                 self.study.with_dropout(spec).pivot(index="id", columns="pair", values="pearson")
                 for spec in runs
             ]
-            plain = [self.pairs(spec, "pearson") for spec in runs]
+            plain = [self.pairs(spec, "pearson").drop(columns=SAME) for spec in runs]
             for name, tables in (("without dropout", plain), (DROPOUT, noisy)):
                 for pair in tables[0].columns.drop(EXCEPTION):
                     parts[f"{name} {paper} {pair}"] = _paired([t[pair] - LOW for t in tables])

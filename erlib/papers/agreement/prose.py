@@ -34,6 +34,7 @@ from erlib.papers.agreement.tables import (
     texts_used,
 )
 from erlib.papers.agreement.vectors import glove_file
+from erlib.papers.trained import why_untrained
 from erlib.parameters import Settings
 
 SEEDS, EPOCHS, LENGTH = 5, 5, 200  # of the paper
@@ -149,9 +150,11 @@ def about_training(study: Study) -> str:
         f"{len(runs)} runs stand behind the tables. Base on core sets is above the majority class "
         f"by so many points of validation accuracy: {', '.join(margins)}."
     )
-    if names := _untrained(runs):
-        text += f" Not trained (not above the majority class), nothing follows from them: {names}."
-    return text
+    weak = runs.loc[~runs["trained"], "spec"]
+    if weak.empty:
+        return text
+    why = why_untrained(list(weak), lambda specs: _untrained(runs[runs["spec"].isin(specs)]))
+    return f"{text} {why} Nothing follows from them."
 
 
 def _untrained(runs: pd.DataFrame) -> str:
@@ -212,9 +215,10 @@ def about_pairs(study: Study, model: str) -> str:
     skipped = int(pairs["skipped"].sum())
     return (
         f"r is above τ in {above} of {len(others)} cells of set, seed and pair ({SAME} aside). In "
-        f"evaluation mode DeepLIFT and DeepSHAP have r ≥ {same:.6f} on every text. Of the other "
-        f"pairs {best} agrees best (r = {means.loc[best, 'pearson']:.2f}). {skipped} of "
-        f"{len(texts):,} correlations are undefined (a constant explanation) and left out."
+        "evaluation mode DeepLIFT and DeepSHAP are identical by construction (smallest r of a text "
+        f"{same:.6f}). Of the other pairs {best} agrees best (r = "
+        f"{means.loc[best, 'pearson']:.2f}). {skipped} of {len(texts):,} correlations are "
+        "undefined (a constant explanation) and left out."
         f"{_left_out(every)}\n\n{_gaps(texts)}"
     )
 

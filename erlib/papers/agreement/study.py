@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 
+from erlib.attributions import equal_by_construction
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.agreement import pair_means
 from erlib.metrics.cartography import cartography, nearest_distance
@@ -29,6 +31,7 @@ from erlib.papers.agreement.systems import (
     last_epoch,
     tasks,
 )
+from erlib.papers.trained import untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import open_store, per_epoch, per_text
 from erlib.training.identity import run_hash
@@ -40,7 +43,11 @@ NAMES = {
     "gradshap": "G-SHAP",
     "integrated_gradients": "Int-Grad",
 }
-SAME = "DeepLIFT vs D-SHAP"  # one function, while nothing is drawn at random
+(SAME,) = (  # one function, while nothing is drawn at random
+    f"{NAMES[a]} vs {NAMES[b]}"
+    for a, b in combinations(NAMES, 2)
+    if equal_by_construction((a, "agreement"), (b, "agreement"))
+)
 METRICS = {"kendall_tau": "kendall", "pearson_r": "pearson"}  # the paper's column → ours
 
 
@@ -56,7 +63,7 @@ class Study:
     def runs(self) -> pd.DataFrame:
         """One row per run that tables read: model, set, variant, seed, spec, kept epoch, …
 
-        `trained`: is its kept model above the majority class on validation texts?
+        `trained`: has its kept model learnt the task (`papers.trained.RULE`)?
         """
         found = {
             row["spec"]: row
@@ -64,6 +71,7 @@ class Study:
             if name != "measurements"
             for row in table.to_dict("records")
         }
+        weak = untrained_models(pd.DataFrame(found.values()))
         rows = []
         for system, spec in final_runs(self.settings, self.results):
             row = found[spec]
@@ -77,7 +85,7 @@ class Study:
                     "kept": int(row["best_epoch"]),
                     "dev_f1": row["dev_f1_binary"],
                     "margin": row["dev_accuracy"] - row["dev_majority"],
-                    "trained": row["dev_accuracy"] > row["dev_majority"],
+                    "trained": spec not in weak,
                 }
             )
         table = pd.DataFrame(rows)
@@ -137,7 +145,7 @@ class Study:
 
     @cached_property
     def trained(self) -> dict[RunSpec, bool]:
-        """run → is its kept model above the majority class?"""
+        """run → has its kept model learnt the task?"""
         return dict(zip(self.runs["spec"], self.runs["trained"], strict=True))
 
     def all_trained(self, model: str, paper: str, *variants: str) -> str:

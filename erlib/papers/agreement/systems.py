@@ -217,6 +217,16 @@ def grid(settings: Settings) -> list[Stage]:
     ]
 
 
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The answers of DBERT's Base on every task; JWA has no pretrained encoder."""
+    found = {}
+    for task in tasks(settings):
+        system = System("DBERT", task, "Base")
+        runs = [run_spec(settings, system, seed) for seed in seeds_of(settings, system)]
+        found[task.paper] = [replace(run.each_epoch[0], run=run) for run in runs]
+    return found
+
+
 def weights(settings: Settings, system: System) -> list[float]:
     """The λ to be tried, the strongest first."""
     return sorted(settings.grid["lambdas"][system.variant], reverse=True)

@@ -19,7 +19,7 @@ from erlib.papers.er_lens.figures import (
     figure_14,
 )
 from erlib.papers.er_lens.schematics import figure_1, figure_7
-from erlib.papers.er_lens.stages import grid
+from erlib.papers.er_lens.stages import baselines, grid
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.tables import (
     effects,
@@ -38,6 +38,7 @@ __all__ = [
     "CORE_CLAIMS",
     "Study",
     "audit_table",
+    "baselines",
     "claim_note",
     "effects",
     "examples",

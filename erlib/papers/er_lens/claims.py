@@ -160,11 +160,14 @@ def lost_seeds(study: Study, claim: str) -> int:
 
 def claim_note(settings: Settings, claim: str) -> str:
     """What the reader of the verdict has to know of how its systems were trained."""
-    longer = [s for s in SYSTEMS_OF.get(claim, ()) if s in settings.grid.get("started", ())]
-    if not longer:
+    started = [s for s in SYSTEMS_OF.get(claim, ()) if s in settings.grid.get("started", ())]
+    if not started:
         return ""
-    has = "has" if len(longer) == 1 else "have"
-    return f"{' and '.join(longer)} went on from the Baseline's weights, and {has} more training."
+    has = "it has" if len(started) == 1 else "they have"
+    return (
+        f"{' and '.join(started)} went on from a model trained on the task alone; in all {has} as "
+        "many steps as the Baseline."
+    )
 
 
 def _number(item: tuple[str, Any]) -> int:
@@ -314,10 +317,11 @@ def _rise(table: Any, column: str) -> np.ndarray:
     return (wide[wide.columns.max()] - wide[wide.columns.min()]).to_numpy()
 
 
-def _mean_of(rows: list[np.ndarray]) -> Measured | None:
+def _mean_of(every: list[np.ndarray]) -> Measured | None:
+    rows = [r for r in every if not np.isnan(r).all()]  # not all texts are left out
     if not rows:
         return None
-    return {"differences": [float(r.mean()) for r in rows], "per_text": rows}
+    return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
 
 
 def _same_conclusions(study: Study) -> dict[str, Measured]:

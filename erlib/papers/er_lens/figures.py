@@ -142,8 +142,7 @@ def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
                 if column == 0:
                     axis.set_ylabel(system, rotation=0, ha="right", va="center")
                 if "BS-ER" not in set(cell["pair"]):
-                    axis.text(0.5, 0.5, "not\nmeasured", transform=axis.transAxes,
-                              ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
+                    _note(axis, "not\nmeasured")
         _legend_below(figure, axes[0][0])
     return figure, data
 
@@ -174,6 +173,11 @@ def _layer_maps(
     data: pd.DataFrame, techniques: list[str], systems: list[str], new: tuple[str, ...] = ()
 ) -> Drawn:
     """A map [system, layer] for each technique; `new`: those that the paper does not have."""
+    if data.empty:
+        figure, axes = new_figure(height=1.2)
+        axes[0][0].set_axis_off()
+        _note(axes[0][0], "no text has an AUC")
+        return figure, data
     columns = 2
     rows = -(-len(techniques) // columns)
     figure, axes = new_figure(
@@ -184,6 +188,9 @@ def _layer_maps(
     with figure_style():
         for i, (axis, technique) in enumerate(zip(flat, techniques, strict=False)):
             cells = data[data["technique"] == technique]
+            if cells.empty:
+                axis.set(title=f"{technique}: undefined", xticks=[], yticks=[])
+                continue
             means = cells.pivot_table(index="system", columns="layer", values="value")
             sns.heatmap(
                 means.reindex(systems),  # a row stays empty where a system was not measured
@@ -326,20 +333,24 @@ def figure_6(study: Study) -> Drawn:
     """Does F1 or plausibility predict F1 elsewhere? Baseline and constrained systems."""
     long, short = study.set_for("Movies"), study.set_for(YELP_50)
     home = study.annotated[0]
-    wanted = [("F1", home, long), ("AUC-DX-C", home, long), ("AUC-IXG", long, long)]
-    panels = [
-        predicted(study, predictor, where, test)
-        for predictor, where, test in (*wanted, ("AUC-IXG", short, short))
+    wanted = [
+        (predictor, where, test)
+        for predictor, where, test in (
+            ("F1", home, long),
+            ("AUC-DX-C", home, long),
+            ("AUC-IXG", long, long),
+            ("AUC-IXG", short, short),
+        )
         if where is not None and test is not None
     ]
+    panels = [predicted(study, *one) for one in wanted]
     panels = [data[data["system"].isin(CONSTRAINED)] for data in panels]
     figure, axes = new_figure(1, len(panels), width=3.1 * len(panels), height=3.7)
     with figure_style():
-        for axis, data in zip(axes[0], panels, strict=True):
+        for axis, (predictor, where, test), data in zip(axes[0], wanted, panels, strict=True):
             _scatter(axis, data, size=28)
-            first = data.iloc[0]
-            axis.set_xlabel(f"{_PREDICTOR[first['predictor']]},\n{first['measured_on']}")
-            axis.set_ylabel(f"F1 (%) on {first['predicted']}")
+            axis.set_xlabel(f"{_PREDICTOR[predictor]},\n{where.name}")
+            axis.set_ylabel(f"F1 (%) on {test.name}")
         _legend_below(figure, axes[0][0])
     return figure, pd.concat(panels, ignore_index=True)
 
@@ -415,6 +426,9 @@ def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
     for system, points in data.groupby("system", sort=False):
         colour = palette([system])[system]
         axis.scatter(points["x"], points["y"], s=size, color=colour, label=system)
+    if data.empty:
+        _note(axis, "no\ntrained\nmodel")
+        return
     told = enough_seeds(data)
     if told["system"].value_counts().min() < MIN_SEEDS:
         axis.set_title("too few seeds for ρ", fontsize=8)
@@ -427,7 +441,15 @@ def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
     axis.set_title(said if known else "no ρ: one side is constant", fontsize=8)
 
 
+def _note(axis: Axes, said: str) -> None:
+    """What stands in the middle of a panel that shows nothing."""
+    axis.text(0.5, 0.5, said, transform=axis.transAxes,
+              ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
+
+
 def _legend_below(figure: Figure, axis: Axes) -> None:
-    """One legend for all panels, made of what the first one shows."""
+    """One legend for all panels, made of what the first one shows; none where that is nothing."""
     handles, labels = axis.get_legend_handles_labels()
+    if not handles:
+        return
     figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))

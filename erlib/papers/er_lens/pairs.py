@@ -113,15 +113,18 @@ def _layer_changes(
     both = ("Baseline", system)
     rows = {}
     for place in measured_places(study, test, technique, *both):
-        a, b = (
-            np.stack(study.plausibility(s, place, test, technique)["layer_auc"].to_numpy())
-            for s in both
-        )
+        a, b = (study.layer_auc(s, place, test, technique) for s in both)
         rows[place] = 100 * (b - a)
-    return rows
+    return _defined(rows)
 
 
-def _of_rows(rows: dict[int, NDArray[np.float64]]) -> Measured | None:
+def _defined(rows: dict[int, NDArray[np.float64]]) -> dict[int, NDArray[np.float64]]:
+    """Without the seeds of which no text has a value."""
+    return {place: r for place, r in rows.items() if not np.isnan(r).all()}
+
+
+def _of_rows(every: dict[int, NDArray[np.float64]]) -> Measured | None:
+    rows = _defined(every)
     if not rows:
         return None
     means = pd.Series({place: float(np.nanmean(r)) for place, r in rows.items()})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 
 from erlib.data import corpus_report
-from erlib.metrics.faithfulness import undefined_share
 from erlib.papers.er_lens.sets import YELP_50, TestSet, test_sets
 from erlib.papers.er_lens.stages import sweep_specs
 from erlib.papers.er_lens.study import Study
@@ -17,6 +16,7 @@ from erlib.papers.er_lens.systems import (
     seeds_of,
     system_of,
 )
+from erlib.papers.trained import RULE, why_untrained
 from erlib.parameters import Settings
 from erlib.reports.markup import counted
 
@@ -53,11 +53,11 @@ def reduced(settings: Settings) -> str:
                 wide.setdefault(seeds, []).append(system)
         parts += [f"{counted(n, 'seed')} of {', '.join(names)}" for n, names in wide.items()]
     if started := grid.get("started"):
-        everything = len(started) == len(SYSTEMS) - 1
-        which = "all systems but the Baseline" if everything else " and ".join(started)
+        everything = len(started) == len(SYSTEMS)
+        which = "all systems, the Baseline too," if everything else " and ".join(started)
         rows = grid["short"].get("train_rows")
         fewer = f" with {rows:,} texts" if rows else ""
-        parts.append(f"{which} trained on from the Baseline's weights{fewer}")
+        parts.append(f"{which} trained on{fewer} from a model that knows the task alone")
     if grid["model"] != "google/bigbird-roberta-base":
         layers = f"the first {grid['layers']} layers of " if "layers" in grid else ""
         parts.append(f"{layers}{grid['model']} in place of BigBird-base")
@@ -112,21 +112,37 @@ def about_training(study: Study) -> str:
     stages = [study.results[name] for name in ("systems", "constrained", "explanation_only")]
     runs = pd.concat(stages, ignore_index=True)
     lost = runs.query("status == 'lost'")
-    text = f"{len(runs) - len(lost)} runs, {len(lost)} lost"
+    text = f"{_as_long(study.settings)}{len(runs) - len(lost)} runs, {len(lost)} lost"
     if len(lost):
         names = ", ".join(f"{system_of(s)} seed {s.seed}" for s in lost["spec"])
         text += f" (no epoch met the bound: {names})"
     done, weak = study.runs[study.runs["system"].isin(CLASSIFIERS)], study.untrained
     accuracy, majority = 100 * done["dev_accuracy"], 100 * done["dev_majority"].iloc[0]
+    dev = (
+        f"Accuracy on dev: {accuracy.min():.1f} to {accuracy.max():.1f} % "
+        f"(majority class {majority:.1f} %)."
+    )
     if len(weak):
-        names = ", ".join(f"{r.system} seed {r.seed}" for r in weak.itertuples())
-        return (
-            f"{text}. Not trained (not above the majority class, {majority:.1f} % on dev), and so "
-            f"left out of Table 1, of the effects and of the verdicts: {names}."
+        why = why_untrained(
+            list(weak["spec"]),
+            lambda specs: ", ".join(f"{system_of(s)} seed {s.seed}" for s in specs),
         )
+        return (
+            f"{text}. {why} They are left out of Table 1, of the effects and of the verdicts. {dev}"
+        )
+    return f"{text}. Every classifier has learnt the task ({RULE}). {dev}"
+
+
+def _as_long(settings: Settings) -> str:
+    """What stands beside systems that were not trained in one go: a Baseline with as many steps."""
+    started = settings.grid.get("started")
+    if not started:
+        return ""
+    which = "Every system" if len(started) == len(SYSTEMS) else " and ".join(started)
+    goes = "goes" if len(started) in (1, len(SYSTEMS)) else "go"
     return (
-        f"{text}. Every classifier is above the majority class on dev ({majority:.1f} %): "
-        f"accuracy {accuracy.min():.1f} to {accuracy.max():.1f} %."
+        f"{which} {goes} on from a model trained on the task alone. The Baseline is trained as "
+        "long as the systems beside it. "
     )
 
 
@@ -196,12 +212,15 @@ def about_sweep(study: Study) -> str:
     specs = sweep_specs(study.settings)
     weights = ", ".join(f"{w:g}" for w in study.settings.grid["sweep"]["lambda"])
     seeds, first = len({s.seed for s in specs}), specs[0]
-    text = f"λ of {weights}, {counted(seeds, 'seed')}; the paper's: 0, 0.5, 1, 5, 10, 100, 5 seeds."
+    text = (
+        f"λ of {weights}, {counted(seeds, 'seed')}; the paper's: 0, 0.5, 1, 5, 10, 100, 5 seeds. "
+        "λ = 0 is one run for all guides."
+    )
     if first.start is None:
         return text
     rows = "all" if first.data.train_rows is None else f"{first.data.train_rows:,}"
     return (
-        f"{text} Each run goes on from the seed's Baseline for "
+        f"{text} Each run goes on from the seed's start for "
         f"{counted(first.optimiser.epochs, 'epoch')} with {rows} training texts; the bounds are "
         "those of the constrained systems."
     )
@@ -210,12 +229,14 @@ def about_sweep(study: Study) -> str:
 def about_erasure(study: Study) -> str:
     """What the curves of Figure 8 are means of."""
     places = study.places("Baseline")
-    tables = [study.erasure(place, "ATT") for place in places]
-    undefined = undefined_share(pd.concat(tables)).iloc[0]  # the same for every technique
+    texts = study.erasure(places[0], "ATT")["id"].nunique()
+    shares = [100 * len(study.left_out[place]) / texts for place in places]
+    each = ", ".join(f"{x:.1f} % (seed {p})" for x, p in zip(shares, places, strict=True))
     return (
-        f"Means over {tables[0]['id'].nunique():,} texts of {study.annotated[0].name} and "
-        f"{counted(len(places), 'Baseline')}. Texts that a model is no surer of than of the empty "
-        f"input ({100 * undefined:.1f} %) count as 0: there is nothing to normalise by."
+        f"Means over the texts of {study.annotated[0].name}, {texts:,} of them, and "
+        f"{counted(len(places), 'Baseline')}. Texts that a Baseline is no surer of than of the "
+        "empty input have nothing to normalise by, and are left out: "
+        f"{each}. With all tokens kept, sufficiency is then 1."
     )
 
 

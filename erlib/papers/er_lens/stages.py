@@ -38,7 +38,10 @@ AUDITED = ("Baseline", "ER+Att")  # trained once more with the embedding block a
 
 
 def grid(settings: Settings) -> list[Stage]:
-    """Train, compute the bounds, train under them, sweep λ, audit; then measure what was kept."""
+    """Train, compute the bounds, train under them, sweep λ, audit; then measure what was kept.
+
+    Where runs go on from others, those are a stage of their own, so that the report has them too.
+    """
 
     def of_mode(*modes: str, bounds: dict[str, Bounds] | None = None) -> list[RunSpec]:
         return [
@@ -52,6 +55,8 @@ def grid(settings: Settings) -> list[Stage]:
     guess = dict.fromkeys(GUIDES, Bounds(0.0, 0.0))  # for counting only
     constrained = of_mode("constrained", bounds=guess)
     sweep, audit = sweep_specs(settings), audit_specs(settings)
+    known = (*alone, *free, *constrained, *sweep, *audit)
+    starts = list(dict.fromkeys(spec.start for spec in known if spec.start))
     measured = eval_specs(settings, [(s.seed, s) for s in (*alone, *free, *constrained)])
     checked = audit_evals(settings)
 
@@ -65,6 +70,7 @@ def grid(settings: Settings) -> list[Stage]:
         return eval_specs(settings, list(zip(runs["place"], runs["spec"], strict=True)))
 
     return [
+        *([Stage("starts", lambda results: starts, len(starts), starts)] if starts else []),
         Stage("explanation_only", lambda results: alone, len(alone), alone),
         Stage("systems", lambda results: free, len(free), free),
         Stage("constrained", under_bounds, len(constrained), constrained[0]),
@@ -91,12 +97,12 @@ def trained(results: Results) -> pd.DataFrame:
 
 
 def sweep_specs(settings: Settings) -> list[RunSpec]:
-    """λ x guide x seed; λ = 0 differs between guides only in the loss that is watched."""
+    """λ x guide x seed; λ = 0 has no guide, and is trained once for all of them."""
     sweep = settings.grid["sweep"]
     return [
         sweep_spec(settings, guide, weight, seed)
-        for guide in GUIDES
         for weight in sweep["lambda"]
+        for guide in (GUIDES if weight else (None,))
         for seed in settings.seeds[: sweep["seeds"]]
     ]
 
@@ -148,6 +154,16 @@ def prediction_spec(settings: Settings, spec: RunSpec, test: TestSet) -> EvalSpe
     """What a run answers on a set."""
     rows = rows_used(settings, test)
     return EvalSpec(spec, data_of(settings, test), test.split, "predictions", rows)
+
+
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The Baselines' answers on every set."""
+    seeds = seeds_of(settings, "Baseline")
+    runs = [run_spec(settings, "Baseline", seed) for seed in seeds]
+    return {
+        test.paper or test.name: [prediction_spec(settings, run, test) for run in runs]
+        for test in test_sets(settings)
+    }
 
 
 def plausibility_spec(settings: Settings, spec: RunSpec, test: TestSet, technique: str) -> EvalSpec:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.task import f1_macro
@@ -23,7 +24,6 @@ from erlib.papers.er_lens.stages import (
 )
 from erlib.papers.er_lens.systems import (
     CLASSIFIERS,
-    GUIDES,
     SYSTEMS,
     TECHNIQUES,
     Bounds,
@@ -80,7 +80,7 @@ class Study:
 
     @cached_property
     def untrained(self) -> pd.DataFrame:
-        """The runs of classifiers that are not above the majority class on dev."""
+        """The runs of classifiers that have not learnt the task."""
         runs = self.runs[self.runs["system"].isin(CLASSIFIERS)]
         weak = untrained_models(runs)
         return runs[[spec in weak for spec in runs["spec"]]]
@@ -139,9 +139,28 @@ class Study:
         table = self._table(replace(spec, kind="attributions"))
         return [np.abs(scores) for scores in table["scores"]]
 
-    def erasure(self, place: int, technique: str) -> pd.DataFrame:
+    def erased(self, place: int, technique: str, variant: str | None = None) -> pd.DataFrame:
         """Sufficiency and comprehensiveness of a Baseline, one row per text and kept share."""
-        return self._table(erasure_spec(self.settings, self.spec("Baseline", place), technique))
+        spec = self.spec("Baseline", place)
+        return self._table(erasure_spec(self.settings, spec, technique, variant))
+
+    def erasure(self, place: int, technique: str, variant: str | None = None) -> pd.DataFrame:
+        """As `erased`, with NaN for the texts that are left out: the same for every technique."""
+        table = self.erased(place, technique, variant)
+        out = table["id"].isin(self.left_out[place])
+        return table.assign(undefined=out, **{c: table[c].mask(out) for c in ERASURE})
+
+    @cached_property
+    def left_out(self) -> dict[int, set[str]]:
+        """Of each Baseline the texts that it is no surer of than of the empty input.
+
+        How long that is depends on the technique, by the two specials: one that says so is enough.
+        """
+        tables = {
+            place: pd.concat(self.erased(place, x) for x in (*TECHNIQUES, RANDOM))
+            for place in self.places("Baseline")
+        }
+        return {place: set(t.loc[t["undefined"], "id"]) for place, t in tables.items()}
 
     @cached_property
     def f1_scores(self) -> pd.DataFrame:
@@ -192,47 +211,46 @@ class Study:
         for system, place, where, technique in self.attributed:
             if where != test:
                 continue
-            column = self.plausibility(system, place, test, technique)["layer_auc"]
-            if column.notna().all():
-                layers = np.nanmean(np.stack(column.to_numpy()), axis=0)
-                rows += [
-                    {
-                        "system": system,
-                        "place": place,
-                        "technique": technique,
-                        "layer": layer,
-                        "value": 100 * value,
-                    }
-                    for layer, value in enumerate(layers)
-                ]
-        return pd.DataFrame(rows)
+            layers = pd.DataFrame(self.layer_auc(system, place, test, technique)).mean()
+            rows += [
+                (system, place, technique, layer, 100 * value)
+                for layer, value in layers.dropna().items()
+            ]
+        return pd.DataFrame(rows, columns=["system", "place", "technique", "layer", "value"])
+
+    def layer_auc(
+        self, system: str, place: int, test: TestSet, technique: str
+    ) -> NDArray[np.float64]:
+        """[text, layer], NaN where a text has no AUC; no column where a technique has no layers."""
+        column = self.plausibility(system, place, test, technique)["layer_auc"]
+        return np.array([[] if x is None else x for x in column], dtype=np.float64)
 
     @cached_property
     def erasure_curves(self) -> pd.DataFrame:
-        """Of the Baselines: place, technique, kept (%), and the means of both measures."""
+        """Of the Baselines: place, technique, kept (%), the means of both measures over the texts
+        that are not left out, and how many those are (`texts`, `left_out`)."""
         rows = []
         for place in self.places("Baseline"):
             for technique in (*TECHNIQUES, RANDOM):
                 table = self.erasure(place, technique)
                 means = table.groupby("bin")[list(ERASURE)].mean().reset_index()
-                rows.append(means.assign(place=place, technique=technique))
+                out = len(self.left_out[place])
+                counts = {"texts": table["id"].nunique() - out, "left_out": out}
+                rows.append(means.assign(place=place, technique=technique, **counts))
         return pd.concat(rows, ignore_index=True).rename(columns={"bin": "kept", **ERASURE})
 
     @cached_property
     def sweep(self) -> pd.DataFrame:
         """Of the λ sweeps: guide, weight, seed, and the dev losses `task` and `explanation`."""
-        runs = self.results["sweep"]
-        names = {TECHNIQUES[guide]: guide for guide in GUIDES}
-        terms = [spec.objective[1] for spec in runs["spec"]]
-        return pd.DataFrame(
-            {
-                "guide": [names[dict(t.options)["guide"]] for t in terms],
-                "weight": [t.weight for t in terms],
-                "seed": runs["seed"],
-                "task": runs["dev_task"],
-                "explanation": runs["dev_explanation"],
-            }
-        )
+        rows = []
+        for _, run in self.results["sweep"].iterrows():
+            for t in run["spec"].objective[1:]:  # one guide, or at λ = 0 all that are watched
+                options = dict(t.options)
+                loss = run[f"dev_{options.get('logged', 'explanation')}"]
+                rows.append((options["guide"], t.weight, run["seed"], run["dev_task"], loss))
+        columns = ["guide", "weight", "seed", "task", "explanation"]
+        names = {method: guide for guide, method in TECHNIQUES.items()}
+        return pd.DataFrame(rows, columns=columns).replace({"guide": names})
 
     def _table(self, spec: EvalSpec) -> pd.DataFrame:
         return _read(spec, self.settings.store)

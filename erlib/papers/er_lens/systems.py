@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -30,6 +32,7 @@ TECHNIQUES = {
 }
 GUIDES = ("ATT", "ATTR", "IXG")
 GLOBAL = ("ATTR", "IXG")  # guides that look at every layer
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 DECOMPOSITIONS = ("ALTI", "DX-C", "DX")  # which the paper could not take of long documents
 
 
@@ -78,9 +81,9 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
     if system not in SYSTEMS:
         raise unknown("system", system, SYSTEMS)
     this = SYSTEMS[system]
-    base = _base(settings, system, seed)
-    if system in settings.grid.get("started", ()):
-        base = _started(settings, base, run_spec(settings, "Baseline", seed), system)
+    own = settings.grid.get("overrides", {}).get(system, {})
+    started = system in settings.grid.get("started", ())
+    base = _started(settings, seed, own) if started else _base(settings, seed, own)
     if this.mode == "constrained":
         if bounds is None:
             raise ValueError(f"{system} is trained with bounds; see bounds_of")
@@ -109,28 +112,45 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
     return base
 
 
-def sweep_spec(settings: Settings, guide: str, weight: float, seed: int) -> RunSpec:
+def start_spec(settings: Settings, seed: int) -> RunSpec:
+    """What the profile's `started` systems and sweeps go on from: the task alone, learnt so far.
+
+    With what follows it has as many steps as a run in one go, so that no system is trained for
+    longer than the Baseline beside it.
+    """
+    return _base(settings, seed, settings.grid.get("start", {}))
+
+
+def sweep_spec(settings: Settings, guide: str | None, weight: float, seed: int) -> RunSpec:
     """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
 
-    λ = 0 stays in the objective with weight 0, so that its explanation loss is measured. Where the
-    profile has short runs, this is one, from the seed's Baseline, perhaps on fewer texts.
+    No guide: λ = 0, which is the same for all of them; their losses are measured and have no part
+    in it. Where the profile has short runs, this is one, perhaps on fewer texts.
     """
-    baseline = run_spec(settings, "Baseline", seed)
-    base = _started(settings, baseline, baseline) if "short" in settings.grid else baseline
+    short = "short" in settings.grid
+    base = _started(settings, seed) if short else run_spec(settings, "Baseline", seed)
     rows = settings.grid["sweep"].get("train_rows", base.data.train_rows)
     base = replace(base, data=replace(base.data, train_rows=rows))
-    return replace(base, objective=(term("task"), _explanation(guide, weight)))
+    if guide is not None:
+        return replace(base, objective=(term("task"), _explanation(guide, weight)))
+    watched = [_explanation(g, 0.0, logged=watched_loss(g)) for g in GUIDES]
+    return replace(base, objective=(term("task"), *watched))
 
 
-def _started(settings: Settings, spec: RunSpec, baseline: RunSpec, system: str = "") -> RunSpec:
-    """A run that begins where the Baseline ended: short, unless the system says how long."""
-    options = {**settings.grid["short"], **settings.grid.get("overrides", {}).get(system, {})}
-    rows = options.pop("train_rows", spec.data.train_rows)
+def watched_loss(guide: str) -> str:
+    """Under which name a run that follows no guide logs the explanation loss of this one."""
+    return f"explanation_{guide}"
+
+
+def _started(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING) -> RunSpec:
+    """A short run that begins where the start ended."""
+    options = {**settings.grid["short"], **overrides}
+    rows = options.pop("train_rows", settings.grid.get("train_rows"))
+    spec = _base(settings, seed, options)
     return replace(
         spec,
         data=replace(spec.data, train_rows=rows),
-        optimiser=replace(spec.optimiser, **options),
-        start=baseline,
+        start=start_spec(settings, seed),
     )
 
 
@@ -172,12 +192,13 @@ def _guide_of(spec: RunSpec) -> str | None:
     return names[methods[0]] if methods else None
 
 
-def _explanation(guide: str, weight: float) -> Term:
-    return term("explanation", weight, guide=TECHNIQUES[guide])
+def _explanation(guide: str, weight: float, **options: str) -> Term:
+    return term("explanation", weight, guide=TECHNIQUES[guide], **options)
 
 
-def _base(settings: Settings, system: str, seed: int) -> RunSpec:
-    options = {**settings.grid["optimiser"], **settings.grid.get("overrides", {}).get(system, {})}
+def _base(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING) -> RunSpec:
+    """A run of the task alone; `overrides`: what its optimiser has that the profile's has not."""
+    options = {**settings.grid["optimiser"], **overrides}
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
     return RunSpec(

@@ -19,12 +19,14 @@ from erlib.papers.ivra.systems import (
     SOFTMAX,
     SPARSEMAX,
     SUBSETS,
+    UNTRAINED,
     System,
     Task,
     baseline,
     continued,
     core_task,
     data_spec,
+    follows,
     is_core,
     method_of,
     pupil_recipe,
@@ -34,6 +36,7 @@ from erlib.papers.ivra.systems import (
     tasks,
     trained,
     transfer_target,
+    untrained,
     variant_of,
 )
 from erlib.parameters import Settings
@@ -41,8 +44,9 @@ from erlib.training.stages import Stage
 
 KINDS = {"SIM": "simulatability", "COMP": "faithfulness", "SUFF": "faithfulness",
          "CONS": "consistency"}  # fmt: skip
-COUNTED = ("Integrated Gradients", "LIME", SOFTMAX, SPARSEMAX)  # Figure 7
-CONTINUED = "Baseline, trained on"
+COUNTED = ("Integrated Gradients", "LIME", SOFTMAX, SPARSEMAX, *UNTRAINED)  # Figure 7
+CONTINUED = "Baseline, trained on"  # as long as a model for one criterion
+SHORT = "Baseline, trained on briefly"  # as one for several, where that is another run
 OUTER = ("simulation", "smat")  # the outer loss of the pilot update: eq. 15, and SMaT's
 
 
@@ -118,11 +122,30 @@ def explainers(settings: Settings, base: str, task: Task) -> tuple[str, ...]:
 def explained_run(
     settings: Settings, base: str, task: Task, explainer: str, criterion: str, seed: int
 ) -> RunSpec:
-    """The model that a row is measured on: trained for the criterion, or the Baseline."""
+    """The model that a row is measured on: trained for the criterion, or a Baseline.
+
+    Where models for COMP, SUFF and CONS begin from the Baseline, it is trained on as long as they
+    are; SIM alone leaves its model's answers as they were.
+    """
+    stage = stage_of(settings, base, task)[0]
+    if explainer in UNTRAINED:
+        return untrained(settings, base, task, UNTRAINED[explainer], seed, stage)
     if explainer not in MODULES:
-        return baseline(settings, base, task, seed)
-    system = System((criterion,), explainer)
-    return trained(settings, base, task, system, seed, stage_of(settings, base, task)[0])
+        longer = criterion != "SIM" and follows(settings, stage)
+        return (
+            continued(settings, base, task, seed, stage)
+            if longer
+            else baseline(settings, base, task, seed)
+        )
+    return trained(settings, base, task, System((criterion,), explainer), seed, stage)
+
+
+def measured_rows(settings: Settings, base: str, task: Task) -> dict[str, tuple[str, ...]]:
+    """Row → the criteria it is measured by: the profile's methods, students without explanations,
+    and beside ELECTRA's modules the same as they begin."""
+    rows = explainers(settings, base, task)
+    beside = [row for row, module in UNTRAINED.items() if base == "ELECTRA" and module in rows]
+    return {FLOOR: ("SIM",), **dict.fromkeys(rows, CRITERIA), **dict.fromkeys(beside, CRITERIA[1:])}
 
 
 def by_explainer(settings: Settings) -> list[Cell]:
@@ -131,13 +154,22 @@ def by_explainer(settings: Settings) -> list[Cell]:
     for base in BASES:
         for task in tasks(settings, base):
             pupil = stage_of(settings, base, task)[1]
-            for row in (FLOOR, *explainers(settings, base, task)):
-                for criterion in ("SIM",) if row == FLOOR else CRITERIA:
+            for row, criteria in measured_rows(settings, base, task).items():
+                for criterion in criteria:
                     for seed in seeds_of(settings, base, task, row, criterion):
                         run = explained_run(settings, base, task, row, criterion, seed)
                         spec = measure(settings, base, task, run, row, criterion, pupil=pupil)
                         cells.append(Cell(base, task, row, criterion, seed, spec))
     return cells
+
+
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The answers of the first base model, fine-tuned, on tasks with classes."""
+    found: dict[str, list[EvalSpec]] = {}
+    for cell in base_answers(settings):
+        if cell.base == BASES[0] and not cell.task.spans:
+            found.setdefault(cell.task.paper, []).append(cell.spec)
+    return found
 
 
 def base_answers(settings: Settings) -> list[Cell]:
@@ -152,16 +184,21 @@ def base_answers(settings: Settings) -> list[Cell]:
 
 
 def continued_answers(settings: Settings) -> list[Cell]:
-    """What is lost or won by training on, where models for criteria begin from the Baseline."""
-    if not settings.grid.get("from_baseline"):
-        return []
-    return [
-        Cell("ELECTRA", task, CONTINUED, "", seed, answers(settings, task, run))
-        for task in tasks(settings, "ELECTRA")
-        if is_core(settings, "ELECTRA", task)
-        for seed in settings.seeds
-        for run in [continued(settings, "ELECTRA", task, seed)]
-    ]
+    """What is lost or won by training on, where models for criteria begin from the Baseline.
+
+    Those for several criteria are short on every task, and so is what they are compared with.
+    """
+    cells: dict[EvalSpec, Cell] = {}
+    for task in tasks(settings, "ELECTRA"):
+        core = is_core(settings, "ELECTRA", task)
+        alone = stage_of(settings, "ELECTRA", task)[0]
+        for row, stage in ((CONTINUED, alone), (SHORT, "short")):
+            if follows(settings, stage):
+                for seed in settings.seeds if core and row == CONTINUED else settings.seeds[:1]:
+                    run = continued(settings, "ELECTRA", task, seed, stage)
+                    spec = answers(settings, task, run)
+                    cells.setdefault(spec, Cell("ELECTRA", task, row, "", seed, spec))
+    return list(cells.values())
 
 
 def subsets(settings: Settings, task: Task) -> list[tuple[str, ...]]:
@@ -264,6 +301,7 @@ PLAUSIBLE = {
     "Attention (Avg.)": ("Attention (Avg. all layers)", "COMP"),
     "Attention (Last layer)": ("Attention (last layer)", "COMP"),
     **{name: (name, "COMP") for name in list(FIXED)[2:]},
+    **{row.replace(" - ", " "): (row, "COMP") for row in UNTRAINED},
 }
 
 

@@ -21,8 +21,10 @@ from erlib.papers.ivra.systems import (
     MODULES,
     ROLES,
     SPARSEMAX,
+    UNTRAINED,
     System,
     Task,
+    answers_as,
     baseline,
     core_task,
     criteria_of,
@@ -33,6 +35,7 @@ from erlib.papers.ivra.systems import (
     transfer_target,
 )
 from erlib.papers.ivra.tables import floor_table, model_name, short_name
+from erlib.papers.trained import RULE, why_untrained
 from erlib.parameters import Settings
 from erlib.training.stages import Results
 
@@ -160,24 +163,20 @@ def _sets(settings: Settings) -> list[Task]:
 def about_training(study: Study, results: Results) -> str:
     """How many models there are, and which did not learn their task, by what they are trained for.
 
-    Models trained for SIM alone answer as the Baselines that they begin from.
+    Of models that answer as the Baseline that they begin from nothing is said.
     """
     counts = f"{len(results['models'])} models and {len(results['students'])} students."
-    own = [s for s in results["models"]["spec"]
-           if s.model.task == "classify" and criteria_of(s) != ("SIM",)]  # fmt: skip
+    own = [s for s in results["models"]["spec"] if answers_as(s) == s]
     weak = [s for s in own if s in study.untrained]
     tested = _below_on_test(study)
     if not weak:
         return (
-            f"{counts} Every Baseline that classifies and every model trained for COMP, SUFF or "
-            f"CONS is above the majority class on dev.{tested}"
+            f"{counts} Every Baseline and every model trained for COMP, SUFF or CONS has learnt "
+            f"its task ({RULE}).{tested}"
         )
-    texts = sorted({s.data.dev_rows for s in weak if s.data.dev_rows})
-    few = f"{' to '.join(map(str, dict.fromkeys((texts[0], texts[-1]))))} " if texts else ""
+    why = why_untrained(weak, lambda specs: _by_model(study.settings, own, specs))
     return (
-        f"{counts} Not trained (not above the majority class of their {few}dev texts), so that "
-        "nothing follows from them but what they cost in accuracy: "
-        f"{_by_model(study.settings, own, weak)}.{tested}"
+        f"{counts} {why} Nothing follows from them but what they cost in accuracy.{tested}"
     )
 
 
@@ -188,7 +187,8 @@ def _below_on_test(study: Study) -> str:
         for c in measurements.base_answers(study.settings)
         if not c.task.spans and study.rows[c.spec]["accuracy"] <= study.rows[c.spec]["majority"]
     ]
-    return f" Baselines that are not above it on test texts: {'; '.join(weak)}." if weak else ""
+    said = "Baselines that are not above the majority class on test texts"
+    return f" {said}: {'; '.join(weak)}." if weak else ""
 
 
 def _by_model(settings: Settings, made: Sequence[RunSpec], weak: Sequence[RunSpec]) -> str:
@@ -230,18 +230,21 @@ def about_simulatability(study: Study) -> str:
 
 
 def about_criterion(study: Study, criterion: str) -> str:
-    """Which method is best by a criterion on each task, and where the learned modules stand."""
+    """Which method is best by a criterion on each task, and where the learned modules stand, as
+    they are and as they began."""
     cells = chosen(study.by_explainer, base="ELECTRA", criterion=criterion)
     frame = study.frame([c for c in cells if c.row != FLOOR])
     lines = []
     for task, rows in frame.groupby("task", sort=False):
         means = _means(rows)
-        best = _best(means, criterion)
-        others = [f"{m} {_number(means[m])}" for m in MODULES if m in means and m != best]
+        best = _best(means[~means.index.isin(UNTRAINED)], criterion)
+        learned = (*MODULES, *UNTRAINED)
+        others = [f"{m} {_number(means[m])}" for m in learned if m in means and m != best]
         value = f" {_number(means[best])}" if best in means else ""
         lines.append(", ".join([f"{task}: {best}{value}", *others]))
     return (
-        f"The best method of each task, then the learned modules. {'; '.join(lines)}."
+        "The best method of each task, then the learned modules, trained and not. "
+        f"{'; '.join(lines)}."
         f"{LEFT_OUT * (not frame['trained'].all())}"
     )
 
@@ -314,9 +317,9 @@ def about_costs(study: Study) -> str:
 
 def compared_with(settings: Settings) -> str:
     """What a model's accuracy is compared with in Table 5."""
-    longer = dict.fromkeys(c.task.paper for c in measurements.continued_answers(settings))
-    where = f"; for COMP, SUFF or CONS alone on {' and '.join(longer)} it is trained on as long"
-    return f"the Baseline of the same seeds{where if longer else ''}"
+    longer = measurements.continued_answers(settings)
+    where = "; but for SIM alone, it is trained on for as many steps" if longer else ""
+    return f"the Baseline of the same seeds{where}"
 
 
 def about_important(study: Study) -> str:

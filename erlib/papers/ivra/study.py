@@ -15,7 +15,7 @@ from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
-from erlib.papers.ivra.systems import CRITERIA, criteria_of
+from erlib.papers.ivra.systems import CRITERIA, answers_as
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
@@ -50,17 +50,16 @@ class Study:
 
     @cached_property
     def untrained(self) -> set[RunSpec]:
-        """The models that are not above the majority class on dev; spans have no such class.
+        """The models that have not learnt their task.
 
-        SIM alone leaves the answers as they are: its model is as trained as the one it begins from.
+        What leaves the answers as they are is as trained as the model it begins from.
         """
         models = self.results["models"]
         weak = untrained_models(models)
-        answering = {s: s.start if criteria_of(s) == ("SIM",) else s for s in models["spec"]}
-        return {spec for spec, run in answering.items() if run in weak}
+        return {spec for spec in models["spec"] if answers_as(spec) in weak}
 
     def is_trained(self, cell: Cell) -> bool:
-        """Is the model that was measured, or that taught the student, above the majority class?"""
+        """Has the model that was measured, or that taught the student, learnt its task?"""
         run = cell.spec.run
         return (run.data.taught.run if run and run.data.taught else run) not in self.untrained
 
@@ -154,13 +153,13 @@ class Study:
     def cost(self, task: str, row: str) -> Measured | None:
         """Points of accuracy that a set of criteria has over a Baseline trained as long.
 
-        SIM alone leaves the Baseline's answers as they are, and short runs add next to nothing.
-        Every seed counts: that a model is no longer trained is a cost too.
+        SIM alone leaves the Baseline's answers as they are. Every seed counts: that a model is no
+        longer trained is a cost too.
         """
         cells = chosen(self.accuracies, base="ELECTRA", task=task)
-        alone = row in CRITERIA and row != "SIM"
-        as_long = chosen(cells, row=measurements.CONTINUED) if alone else []
-        before = as_long or chosen(cells, row="Baseline")
+        brief = [] if row in CRITERIA else chosen(cells, row=measurements.SHORT)
+        as_long = brief or chosen(cells, row=measurements.CONTINUED)
+        before = (as_long if row != "SIM" else []) or chosen(cells, row="Baseline")
         return self.difference(chosen(cells, row=row), before, every=True)
 
     def gains(self, cells: Sequence[Cell], reference: str) -> pd.DataFrame:

@@ -46,6 +46,8 @@ FIXED = {
 }
 MODULES = {SMAT: "smat", SOFTMAX: "ivra-softmax", SPARSEMAX: "ivra-sparsemax"}
 EXPLAINERS = (*FIXED, *MODULES)
+# IvRA's modules as they begin, on the Baseline: what training for a criterion has to improve on.
+UNTRAINED = {f"{row} (untrained)": row for row in (SOFTMAX, SPARSEMAX)}
 FLOOR = "No explanation (β = 0)"  # the students that Table 1 of the paper lacks
 STUDENTS = 100  # added to the teacher's seed: its head must not begin where the teacher's began
 LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient is trained
@@ -119,7 +121,8 @@ def seeds_of(settings: Settings, base: str, task: Task, explainer: str, criterio
     many = settings.grid["every_seed"]
     if many == "all":
         return settings.seeds
-    core = is_core(settings, base, task) and explainer in many[criterion]
+    named = UNTRAINED.get(explainer, explainer)
+    core = is_core(settings, base, task) and named in many[criterion]
     return settings.seeds if core else settings.seeds[:1]
 
 
@@ -168,10 +171,24 @@ def baseline(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
     )
 
 
-def continued(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
-    """The Baseline, trained on as long as a model that begins from it: what training alone does."""
-    first = baseline(settings, base, task, seed)
-    return replace(first, start=first)
+def follows(settings: Settings, stage: str) -> bool:
+    """Do models of this stage begin from the Baseline? Short ones do, and all where it is said."""
+    short = stage != "full" and stage in settings.grid
+    return short or settings.grid.get("from_baseline", False)
+
+
+def continued(
+    settings: Settings, base: str, task: Task, seed: int, stage: str = "full"
+) -> RunSpec:
+    """The Baseline, trained on as long as a model of this stage that begins from it."""
+    first, sizes = baseline(settings, base, task, seed), recipe(settings, task, stage)
+    return replace(
+        first,
+        data=data_spec(settings, task, sizes),
+        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
+        update=update("plain", **_decay(sizes)),
+        start=first,
+    )
 
 
 def trained(
@@ -184,10 +201,8 @@ def trained(
     Baseline, and where the profile says so all others do.
     """
     sizes = recipe(settings, task, stage)
-    short = stage != "full" and stage in settings.grid
     simulated = "SIM" in system.criteria
     alone = system.criteria == ("SIM",)
-    follows = short or simulated or settings.grid.get("from_baseline", False)
     sizes = {**sizes, **_tuned(settings, base, system)}
     lr = sizes["lr"] if system.lr is None else system.lr
     return RunSpec(
@@ -200,7 +215,25 @@ def trained(
         optimiser=_optimiser(sizes, lr, "train_student_ce" if alone else "dev_loss"),
         seed=seed,
         update=_update(settings, system, sizes, lr),
-        start=baseline(settings, base, task, seed) if follows else None,
+        start=baseline(settings, base, task, seed)
+        if simulated or follows(settings, stage)
+        else None,
+    )
+
+
+def untrained(
+    settings: Settings, base: str, task: Task, explainer: str, seed: int, stage: str
+) -> RunSpec:
+    """The Baseline beside a new module: its scales are measured on the texts that the module of
+    `trained` measures them on, and one step with learning rate 0 leaves all as it is."""
+    spec = trained(settings, base, task, System(("COMP",), explainer), seed, stage)
+    return replace(
+        spec,
+        data=replace(spec.data, train_rows=spec.optimiser.batch_size),
+        objective=(term("task"),),
+        optimiser=replace(spec.optimiser, lr=0.0, epochs=1),
+        update=update("plain"),
+        start=baseline(settings, base, task, seed),
     )
 
 
@@ -238,7 +271,7 @@ def _optimiser(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
 
 def method_of(explainer: str) -> str:
     """The attribution behind a row of the tables."""
-    if explainer in MODULES:
+    if explainer in MODULES or explainer in UNTRAINED:
         return "smat" if explainer == SMAT else "ivra"
     return FIXED[explainer]
 
@@ -290,6 +323,13 @@ def criteria_of(run: RunSpec) -> tuple[str, ...]:
     terms = {t.name for t in run.objective}
     simulated = run.update.name == "pilot"
     return tuple(c for c in CRITERIA if (simulated if c == "SIM" else LOSSES[c] in terms))
+
+
+def answers_as(run: RunSpec) -> RunSpec:
+    """The run that was trained to give a model's answers: for SIM alone, and beside a module that
+    is not trained, the one it begins from."""
+    still = run.optimiser.lr == 0 or criteria_of(run) == ("SIM",)
+    return run.start if run.start and still else run
 
 
 def subset_name(criteria: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from erlib.papers.ivra.systems import (
     EXPLAINERS,
     FLOOR,
     SUBSETS,
+    UNTRAINED,
     Task,
     model_spec,
     subset_name,
@@ -75,10 +76,12 @@ def by_criterion(study: Study, criterion: str, *, others: bool = False) -> Shown
             "value": scale * frame["value"],
         }
     )
-    order = [f"{base}|{row}" for base in bases for row in (*EXPLAINERS, FLOOR)]
-    order = [PRINTED.get((table, name), name) for name in order]
+    printed = [f"{base}|{row}" for base in bases for row in EXPLAINERS]
+    added = [f"{base}|{row}" for base in bases for row in (*UNTRAINED, FLOOR)]
     found = beside(
-        ours, "ivra", table, rows=[r for r in order if r in set(ours["row"]) or FLOOR not in r],
+        ours, "ivra", table,
+        rows=[*(PRINTED.get((table, name), name) for name in printed),
+              *(name for name in added if name in set(names))],
         stands_for=corpora(study.settings), digits=1 if scale == 100 else 3,
     )  # fmt: skip
     return _shown(study, found)
@@ -107,13 +110,13 @@ def corpora(settings: Settings) -> dict[str, str]:
 def table_5(study: Study) -> Shown:
     """Accuracy, or span F1, by the set of criteria that the model was trained for."""
     frame = study.frame([c for c in study.accuracies if c.base == "ELECTRA"])
-    continued = measurements.CONTINUED
+    continued = (measurements.CONTINUED, measurements.SHORT)
     names = {"+".join(s): subset_name(s) for s in SUBSETS} | {"Baseline": "ELECTRA baseline"}
-    names[continued] = continued
+    names |= {row: row for row in continued}
     costs = {
         (row, task): float(np.mean(found["differences"]))
         for row, task in frame[["row", "task"]].drop_duplicates().itertuples(index=False)
-        if row not in ("Baseline", continued) and (found := study.cost(task, row))
+        if row not in ("Baseline", *continued) and (found := study.cost(task, row))
     }
     of_cell = list(zip(frame["row"], frame["task"], strict=True))
     ours = pd.DataFrame(
@@ -125,7 +128,7 @@ def table_5(study: Study) -> Shown:
                        for c in of_cell],
         }
     )  # fmt: skip
-    order = [*(names["+".join(s)] for s in SUBSETS), "ELECTRA baseline", continued]
+    order = [*(names["+".join(s)] for s in SUBSETS), "ELECTRA baseline", *continued]
     printed = beside(ours, "ivra", "table5", metric="accuracy", digits=1,
                      rows=[r for r in order if r in set(ours["row"])],
                      stands_for=corpora(study.settings))  # fmt: skip

@@ -4,13 +4,14 @@ from erlib.papers.regex.audit import choices, costs, guide_check, perturbation_c
 from erlib.papers.regex.claims import CORE_CLAIMS, measure_claims, remark
 from erlib.papers.regex.examples import table_5
 from erlib.papers.regex.figures import figure_3, figure_4
-from erlib.papers.regex.grid import grid
+from erlib.papers.regex.grid import baselines, grid
 from erlib.papers.regex.prose import (
     about_ablation,
     about_agreement,
     about_attack,
     about_core,
     about_cost,
+    about_deeplifts,
     about_faithfulness,
     about_fresh,
     about_guide,
@@ -43,12 +44,14 @@ __all__ = [
     "about_core",
     "about_cost",
     "about_data",
+    "about_deeplifts",
     "about_faithfulness",
     "about_fresh",
     "about_guide",
     "about_perturbation",
     "about_sweep",
     "about_training",
+    "baselines",
     "choices",
     "costs",
     "figure_1",

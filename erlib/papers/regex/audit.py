@@ -21,9 +21,11 @@ from erlib.models import Classifier
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
+    OTHER_DEEPLIFTS,
     SHORT,
     Cell,
     audited,
+    deeplifts,
     faithful,
     fresh,
     fresh_with_source_ratio,
@@ -42,7 +44,13 @@ PRINTED_COST = 2.1  # §3.4
 
 def choices(study: Study) -> pd.DataFrame:
     """Each open choice with the numbers of both readings; AOPC in SST's domain."""
-    rows = [*_divisor(study), *_variants(study), *_ratio(study), *_same_columns(study)]
+    rows = [
+        *_divisor(study),
+        *_deeplifts(study),
+        *_variants(study),
+        *_ratio(study),
+        *_same_columns(study),
+    ]
     return pd.DataFrame(rows, columns=["choice", "what", "ours", "the other reading"])
 
 
@@ -58,6 +66,21 @@ def _divisor(study: Study) -> list[tuple]:
                 for end in ("", "_mean")
             )
             rows.append(("AOPC: sum / 6 or / 5", f"{system}, {a}, sufficiency", sixth, fifth))
+    return rows
+
+
+def _deeplifts(study: Study) -> list[tuple]:
+    """DeepLift of the protocol's code beside two other ways to it, and beside random."""
+    cells = deeplifts(study.settings)
+    rows = []
+    for variant, way in {**OTHER_DEEPLIFTS, "random": "random in its place"}.items():
+        for system in MAIN:
+            specs = [cells[system, v].spec for v in ("regex", variant)]
+            texts = study.value(specs[0], "texts")
+            for m, name in METRICS.items():
+                what = f"{system}, {WORDS[m]}, {texts:.0f} texts"
+                values = [study.value(s, name) for s in specs]
+                rows.append((f"DeepLift straight into the encoder, or {way}", what, *values))
     return rows
 
 

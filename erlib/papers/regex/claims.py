@@ -21,7 +21,6 @@ from erlib.papers.regex.grid import (
     BEST,
     MAIN,
     PAPERS_BEST,
-    SHORT,
     UNTRAINED,
     Cell,
     ablated,
@@ -30,12 +29,12 @@ from erlib.papers.regex.grid import (
     fresh,
     full_text,
     initialisations,
+    short_run,
     swept,
 )
 from erlib.papers.regex.study import WORDS, Study
 from erlib.papers.regex.systems import ATTRIBUTIONS, GUIDES, is_long
 from erlib.papers.regex.tables import similarities
-from erlib.parameters import Settings
 from erlib.reports.claims import claims, decidable
 
 CORE_CLAIMS = ("RX-C1", "RX-C2", "RX-C3", "RX-C6", "RX-C8", "RX-C11")
@@ -71,13 +70,17 @@ def measure_claims(study: Study) -> dict[str, Measured]:
             for a in BEST
         },
         "RX-C12": {
-            f"{guide} {a} {WORDS[m]}": variants.change(a, m, *_aggregations(variants, guide))
+            f"{guide} {a} {WORDS[m]}": variants.change(
+                a, m, f"{guide} (Mean)", _with_norm(variants, guide)
+            )
             for guide in GUIDES
             for m in WORDS
             for a in BEST
         },
         "RX-C13": {
-            f"{system} {a}": variants.change(a, "norm_suff", "w/o robustness improvement", system)
+            f"{system} {a}": variants.change(
+                a, "norm_suff", variants.as_long_as(system, "w/o robustness improvement"), system
+            )
             for system in ("w/o virtual adversarial training", "w/o input gradient regularization")
             for a in BEST
         },
@@ -100,18 +103,14 @@ def measure_claims(study: Study) -> dict[str, Measured]:
     return {claim: decidable(parts) for claim, parts in found.items() if parts}
 
 
-def remark(settings: Settings, claim: str, measured: Measured) -> str:
-    """What a reader has to know of a verdict: what it lacks, and what it compares."""
+def remark(claim: str, measured: Measured) -> str:
+    """What a reader has to know of a verdict: what it lacks, and what it counts."""
     said, parts = [], [part.name for part in claims("regex")[claim].parts]
     if len(measured) < len(parts) and claim in OF_PAIRS:
         k, n = (len({name.split()[0] for name in names}) for names in (measured, parts))
         said.append(f"Decided on {k} of {n} pairs; it says nothing of the others.")
     elif len(measured) < len(parts):
         said.append("Parts not measured have fewer than three seeds in this profile, or none.")
-    if claim == "RX-C13" and is_long(settings, "w/o robustness improvement") != is_long(
-        settings, "w/o virtual adversarial training"
-    ):
-        said.append("The variants without one term are shorter runs than the one without both.")
     if claim in ("RX-C8", "RX-C10"):
         said.append("n counts pairs of models, which are not independent of each other.")
     return " ".join(said)
@@ -130,6 +129,12 @@ class _Faithfulness:
     def systems(self) -> set[str]:
         """Those that were measured."""
         return {key[1] for key in self.cells}
+
+    def as_long_as(self, variant: str, system: str) -> str:
+        """The row of a system whose runs are as long as the variant's."""
+        short = short_run(system)
+        brief = not is_long(self.study.settings, variant)
+        return short if brief and short in self.systems() else system
 
     def pairs(self) -> list[str]:
         """In the paper's order."""
@@ -193,12 +198,9 @@ def _paired(rows: list[NDArray]) -> dict[str, Any]:
     return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
 
 
-def _aggregations(variants: _Faithfulness, guide: str) -> tuple[str, str]:
-    """The mean and the ℓ2 variant of a guide, trained equally long."""
-    norm = f"{guide} (l2)"
-    if guide == "IG":
-        norm = SHORT if SHORT in variants.systems() else "REGEX"
-    return f"{guide} (Mean)", norm
+def _with_norm(variants: _Faithfulness, guide: str) -> str:
+    """The ℓ2 variant of a guide, trained as long as the one with the mean."""
+    return variants.as_long_as("IG (Mean)", "REGEX") if guide == "IG" else f"{guide} (l2)"
 
 
 def _f1_gains(study: Study) -> Measured:

@@ -34,7 +34,9 @@ def table_5(settings: Settings) -> tuple[Html, pd.DataFrame]:
     answers = {s: predict(c, texts)["predicted"].tolist() for s, c in classifiers.items()}
     chosen = one_of_each_class(rows["label"][:], list(answers.values()))
     shown = [texts[i] for i in chosen]
-    scores = {s: attribute_encoded(c, shown, "deeplift") for s, c in classifiers.items()}
+    scores = {
+        s: attribute_encoded(c, shown, "deeplift", variant="regex") for s, c in classifiers.items()
+    }
     names, lines, titles, table = rows.features["label"].names, [], [], []
     for place, i in enumerate(chosen):
         for system in reversed(MAIN):

@@ -32,6 +32,12 @@ from erlib.training.stages import Stage
 MAIN = ("Baseline", "REGEX")
 BEST = ("aGa", "DeepLift")  # the two attributions that the paper's claims are about
 SHORT = "REGEX, short run"
+SHORTENED = ("REGEX", "w/o robustness improvement")  # with which short variants are compared
+OTHER_DEEPLIFTS = {  # variant → how it differs from the protocol's code
+    "regex_hooked": "hooked at the embedding block's output",
+    "regex_hooked_word_embedding": "hooked at the word embedding",
+    "regex_word_embedding": "through the whole model from the word embedding",
+}
 UNTRAINED = "#Untrained"  # the row of Tables 3 and 8 that is meant to have learnt nothing
 PAPERS_BEST = {  # Figures 3 and 4: the values that the text names, per sweep and metric
     ("lambda", "norm_suff"): (0.01,),
@@ -102,6 +108,15 @@ def faithful(settings: Settings) -> list[Cell]:
     ]  # fmt: skip
 
 
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The Baselines' answers on their own sets."""
+    found: dict[str, list[EvalSpec]] = {}
+    for cell in full_text(settings):
+        if cell.system == "Baseline" and cell.source == cell.target:
+            found.setdefault(cell.source, []).append(cell.spec)
+    return found
+
+
 def ablated(settings: Settings) -> list[Cell]:
     """Tables 4 and 10: the variants, measured on SST as in Table 1."""
     home = sets(settings)["SST"]
@@ -113,20 +128,22 @@ def ablated(settings: Settings) -> list[Cell]:
 
 
 def ablation_runs(settings: Settings) -> list[tuple[str, RunSpec]]:
-    """Every variant with its seeds; and REGEX as short as the short ones, on the same texts."""
+    """Every variant with its seeds; and what short ones compare with, as short, on their texts."""
     runs = [
         (system, main_run(settings, system, "SST", seed))
         for system in ABLATIONS
         for seed in seeds_of(settings, system)
     ]
-    return runs + [(SHORT, spec) for spec in short_regex(settings)]
+    return runs + [
+        (short_run(system), run_spec(settings, system, "SST", settings.seeds[0], wide=True))
+        for system in SHORTENED
+        if "short" in settings.grid and is_core(settings, system)
+    ]
 
 
-def short_regex(settings: Settings) -> list[RunSpec]:
-    """REGEX as the short variants are trained; none where the profile trains all at full length."""
-    if "short" not in settings.grid:
-        return []
-    return [run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)]
+def short_run(system: str) -> str:
+    """The row of a system that is trained as the short variants are."""
+    return f"{system}, short run"
 
 
 def ablated_predictions(settings: Settings) -> list[Cell]:
@@ -168,6 +185,25 @@ def audited(settings: Settings) -> list[Cell]:
         for label, spec in runs.items()
         for attribution in BEST
     ]
+
+
+def deeplifts(settings: Settings) -> dict[tuple[str, str], Cell]:
+    """(system, variant) → DeepLift as the protocol's code has it, the other ways, and random.
+
+    Of the first seed's models in SST's domain, all on the same texts.
+    """
+    home, seed = sets(settings)["SST"], settings.seeds[0]
+    found = {}
+    for system in MAIN:
+        run = main_run(settings, system, "SST", seed)
+        for variant in ("regex", *OTHER_DEEPLIFTS, "random"):
+            attribution = "RAND" if variant == "random" else "DeepLift"
+            cell = faithfulness_cell(settings, system, home, home, attribution, run)
+            spec = replace(cell.spec, rows=settings.grid.get("deeplift_rows"))
+            if variant in OTHER_DEEPLIFTS:
+                spec = replace(spec, variant=variant)
+            found[system, variant] = replace(cell, spec=spec)
+    return found
 
 
 def initialisations(settings: Settings, *, small: bool) -> dict[str, dict[str, EvalSpec]]:
@@ -307,6 +343,7 @@ def every_cell(settings: Settings) -> list[Cell]:
         *chain.from_iterable(swept(settings, "lambda").values()),
         *chain.from_iterable(swept(settings, "percent").values()),
         *audited(settings),
+        *deeplifts(settings).values(),
         *attacked(settings),
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,12 @@ from erlib.config import ModelSpec, RunSpec
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
+    OTHER_DEEPLIFTS,
     SHORT,
     UNTRAINED,
     ablated,
     attacked,
+    deeplifts,
     faithful,
     fresh,
     full_text,
@@ -28,11 +30,11 @@ from erlib.papers.regex.systems import (
     ABLATIONS,
     ATTRIBUTIONS,
     SYSTEMS,
-    is_core,
     is_long,
     run_spec,
 )
 from erlib.papers.regex.tables import similarities
+from erlib.papers.trained import why_untrained
 from erlib.parameters import Settings
 from erlib.reports.markup import counted
 from erlib.training.stages import Results, planned_steps
@@ -49,7 +51,7 @@ def reduced(settings: Settings) -> str:
     core = run_spec(settings, "Baseline", "SST", settings.seeds[0])
     brief = f"{planned_steps(short)} steps on from the Baseline's weights"
     long = [name for name in SYSTEMS if is_long(settings, name)]
-    full = f"{', '.join(long)} of SST and the Baselines of other sources"
+    but = f" but {', '.join(long)} of SST" if long else ""
     seeds = len(settings.seeds)
     models, second_models = (min(grid[f"{size}initialisations"], seeds) for size in ("", "small_"))
     parts = [
@@ -60,9 +62,8 @@ def reduced(settings: Settings) -> str:
         f"{', '.join(grid['core'])} in SST's domain"
         + (f" (of attributions but {' and '.join(BEST)} the first seed)" if seeds > 1 else ""),
         f"elsewhere one seed (n=1) and {erased['wide']} erased texts",
-        f"{brief} for all systems but {full if len(long) > 1 else 'the Baseline'}",
-        f"{models} of 4 initialisations, {second_models} of the second model, whose REGEX has "
-        f"{brief}",
+        f"{brief} for all systems{but}, with a Baseline trained on for as many beside them",
+        f"{models} of 4 initialisations, {second_models} of the second model, with {brief}",
         f"{_tokens(grid)} of 256 tokens",
         f"{core.optimiser.epochs} of 10 epochs",
         f"at most {grid['test_rows']['core']} test texts, {grid['test_rows']['wide']} elsewhere",
@@ -97,14 +98,16 @@ def about_training(settings: Settings, results: Results) -> str:
     ).replace("-", "−")
     every = [*runs["spec"], *results["classifiers"]["spec"]]
     counts, untrained = Counter(_what(settings, spec) for spec in every), not_trained(results)
-    weak = Counter(_what(settings, spec) for spec in every if spec in untrained)
+    weak = [spec for spec in every if spec in untrained]
     if not weak:
         return text
-    listed = ", ".join(f"{n} of {counts[name]} on {name}" for name, n in weak.items())
-    return (
-        f"{text} Not trained, so that nothing follows from them (they, or the model whose "
-        f"rationales they read, are not above it): {listed}."
-    )
+
+    def named(specs: Sequence[RunSpec]) -> str:
+        found = Counter(_what(settings, spec) for spec in specs)
+        return ", ".join(f"{n} of {counts[name]} on {name}" for name, n in found.items())
+
+    why = why_untrained(weak, named)
+    return f"{text} {why} Nothing follows from them."
 
 
 def _what(settings: Settings, spec: RunSpec) -> str:
@@ -270,6 +273,32 @@ def about_perturbation(check: pd.DataFrame) -> str:
     )
 
 
+def about_deeplifts(study: Study) -> str:
+    """What each way to DeepLift gains over random order, text by text."""
+    cells = deeplifts(study.settings)
+    ways = {"regex": "straight into the encoder", **OTHER_DEEPLIFTS}
+    said = []
+    for system in MAIN:
+        gains = [f"{way} {_over_random(study, system, v)}" for v, way in ways.items()]
+        said.append(f"{system}: {'; '.join(gains)}.")
+    texts = study.value(cells["REGEX", "random"].spec, "texts")
+    return (
+        f"DeepLift minus random in sufficiency and comprehensiveness, mean and standard error over "
+        f"{texts:.0f} texts of the first seed's models. {' '.join(said)}"
+    )
+
+
+def _over_random(study: Study, system: str, variant: str) -> str:
+    """ "+0.21 ± 0.03 and +0.12 ± 0.02": one after the other in both metrics."""
+    cells = deeplifts(study.settings)
+    parts = []
+    for m in WORDS:
+        ours, drawn = (study.aopc(cells[system, v].spec, m) for v in (variant, "random"))
+        gain = ours - drawn
+        parts.append(f"{gain.mean():+.3f} ± {gain.sem():.3f}".replace("-", "−"))
+    return " and ".join(parts)
+
+
 def about_core(study: Study) -> str:
     """How much the Baseline and REGEX differ where claims are decided."""
     table = _wide(study)
@@ -338,7 +367,7 @@ def about_ablation(study: Study) -> str:
     means = {system: np.mean(values) for system, values in found.items()}
     parts: dict[str, list[str]] = {}
     for system in (name for name in ABLATIONS if name.startswith("w/o")):
-        against = "REGEX" if is_core(study.settings, system) else SHORT
+        against = "REGEX" if is_long(study.settings, system) else SHORT
         difference = f"{system} {means[system] - means[against]:+.3f}".replace("-", "−")
         parts.setdefault(against, []).append(difference)
     said = ". ".join(f"Against {name}: {'; '.join(each)}" for name, each in parts.items())

@@ -36,7 +36,7 @@ class Study:
         self.untrained = not_trained(results)
 
     def is_trained(self, spec: EvalSpec) -> bool:
-        """Is the measured model above the majority class?"""
+        """Has the measured model learnt its task?"""
         return spec.run not in self.untrained
 
     def deciding(self, measured: Mapping[Key, Iterable[EvalSpec]]) -> list[Key]:

@@ -61,9 +61,8 @@ class System:
     project: bool = False
 
 
-BASELINE = System(gradient=False, adversarial=False, guided=0.0)
 SYSTEMS = {
-    "Baseline": BASELINE,
+    "Baseline": System(gradient=False, adversarial=False, guided=0.0),
     **{
         f"{guide} (Mean)": System(guide=guide, aggregation="mean") for guide in GUIDES
     },
@@ -123,9 +122,12 @@ def is_core(settings: Settings, system: str) -> bool:
 
 
 def is_long(settings: Settings, system: str) -> bool:
-    """Is it trained at full length, or briefly from the seed's Baseline?"""
+    """Is it trained at full length, or briefly from the seed's Baseline?
+
+    The Baseline is compared with REGEX, and so trained as long.
+    """
     long = settings.grid.get("long", settings.grid["core"])
-    return long == "all" or system in long
+    return long == "all" or ("REGEX" if system == "Baseline" else system) in long
 
 
 def seeds_of(
@@ -160,7 +162,8 @@ def run_spec(
 ) -> RunSpec:
     """One training run.
 
-    `wide` runs are short and begin from the seed's Baseline, where the profile has such runs.
+    `wide` runs are short and begin from the seed's Baseline, where the profile has such runs; so
+    does the Baseline beside them, which has as many more steps of the task's loss alone.
     `small`: the second size of model, of Table 8.
     """
     if isinstance(system, str):
@@ -178,7 +181,7 @@ def run_spec(
         seed=seed,
     )
     spec = replace(baseline, objective=objective(settings, system))
-    if wide and "short" in grid and system != BASELINE:
+    if wide and "short" in grid:
         data = replace(spec.data, **_sizes(settings, "short"))
         optimiser = _optimiser(settings, "short")
         return replace(spec, data=data, optimiser=optimiser, start=baseline)

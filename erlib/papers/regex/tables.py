@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from erlib.metrics.robustness import jaccard
 from erlib.papers.regex.grid import (
     BEST,
-    SHORT,
     Cell,
     ablated,
     ablated_predictions,
@@ -97,7 +96,7 @@ def table_10(study: Study) -> Beside:
 
 
 def _ablation(study: Study, cells: Sequence[Cell], table: str, rows: list[str]) -> Beside:
-    wanted = [*rows, *([SHORT] if any(c.system == SHORT for c in cells) else [])]
+    wanted = [*rows, *dict.fromkeys(c.system for c in cells if c.system not in ABLATIONS)]
     ours = _faithfulness(study, [c for c in cells if c.system in wanted], pairs=False)
     return beside(ours, "regex", table, rows=wanted)
 

@@ -6,7 +6,7 @@ from erlib.papers.saloss.audit import audit_table
 from erlib.papers.saloss.claims import CORE_CLAIMS, claim_note, measure_claims
 from erlib.papers.saloss.examples import table_4
 from erlib.papers.saloss.figures import figure_1
-from erlib.papers.saloss.stages import grid
+from erlib.papers.saloss.stages import baselines, grid
 from erlib.papers.saloss.tables import (
     flip_tests,
     fresh_tests,
@@ -22,6 +22,7 @@ from erlib.papers.saloss.tables import (
 __all__ = [
     "CORE_CLAIMS",
     "audit_table",
+    "baselines",
     "claim_note",
     "figure_1",
     "flip_tests",

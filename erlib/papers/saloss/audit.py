@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from erlib.data.salience import textrank
+from erlib.data.salience import Tokens, salience
 from erlib.models import load_classifier
 from erlib.papers.saloss.systems import (
     AUDITED,
@@ -35,7 +35,18 @@ LOSSES = {  # departure → the system without it and the one with it
     "squared sum, alone": (EQ3, "squared sum"),
     "CE on probabilities": (SALOSS, "CE on probabilities"),
     "TextRank with window 8, two steps": (SALOSS, "code's TextRank"),
+    "two-way neighbours count 2": ("unweighted TextRank", SALOSS),
+    "TF-IDF of scikit-learn's words": ("TF-IDF of every piece", "TFIDF"),
 }
+# departure → the salience function, its options without the departure and with it
+SALIENCES: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
+    "two-way neighbours count 2": ("textrank", {"two_way": 1}, {}),
+    "TextRank with window 8": ("textrank", {}, {"window": 8}),
+    "TextRank after two steps": ("textrank", {}, {"steps": 2}),
+    "TF-IDF of scikit-learn's words": ("tfidf", {"every_piece": True}, {}),
+    "χ² of scikit-learn's words": ("chi_squared", {"every_piece": True}, {}),
+}
+TEXTS = 200  # dev texts on which saliences are compared
 MEASURES = {  # departure → the protocol that has it, and by which attributions
     "tokens deleted, not padded": ("delete", ("a",)),
     "gradients of the embedding matrix": ("matrix", ("xGx", "IG")),
@@ -60,7 +71,7 @@ def audit_table(settings: Settings, results: Results) -> pd.DataFrame:
 
 
 def _losses(first: pd.DataFrame) -> list[Effect]:
-    """§4.1, 4.2, 4.4 and 4.19: what is trained."""
+    """§4.1, 4.2, 4.4, 4.19 and 4.21: what is trained."""
     measures = {
         "test F1-macro": first.query("kind == 'predictions' and shape == ''"),
         "fraction, α": first.query("kind == 'flips' and protocol == '' and sign == 'a'"),
@@ -68,33 +79,43 @@ def _losses(first: pd.DataFrame) -> list[Effect]:
     column = {"test F1-macro": "f1_macro", "fraction, α": "fraction"}
     effects: list[Effect] = []
     for departure, (plain, changed) in LOSSES.items():
+        name = "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss"
         for measure, rows in measures.items():
             value = rows.set_index("system")[column[measure]]
-            effects.append(
-                (departure, measure, "SaLoss", float(value[plain]), float(value[changed]))
-            )
+            effects.append((departure, measure, name, float(value[plain]), float(value[changed])))
     return effects
 
 
 def _salience(settings: Settings, task: Task) -> list[Effect]:
-    """§4.2 and 4.19: Spearman's ρ of a text's TextRank with the paper's, mean over dev texts."""
+    """§4.2, 4.19 and 4.21: the salience itself on dev texts, before any model.
+
+    ρ is Spearman's within a text, mean over the texts in which neither salience is constant.
+    """
     data = run_spec(settings, task, BASELINE, settings.seeds[0]).data
     classifier = load_classifier(recipe_of(settings, task)["model"])
-    texts = classifier.encode(rows_of(data, "dev", data.dev_rows), max_length=data.max_length)
-    pieces = [
-        [piece for piece, special in zip(t.input_ids, t.special, strict=True) if not special]
-        for t in texts
-    ]
-
-    def agreement(**options: int) -> float:
-        pairs = [(textrank(p), textrank(p, **options)) for p in pieces]
+    train, dev = (
+        classifier.encode(rows_of(data, split, rows), max_length=data.max_length)
+        for split, rows in (("train", data.train_rows), ("dev", TEXTS))
+    )
+    labels = [text.label or 0 for text in train]
+    effects: list[Effect] = []
+    for departure, (name, *both) in SALIENCES.items():
+        scores = []
+        for options in both:
+            function = salience(name, **options)
+            function.fit([Tokens.of(text) for text in train], labels)
+            scores.append([function.score(Tokens.of(t))[~np.array(t.special)] for t in dev])
+        pairs = list(zip(*scores, strict=True))
+        differ = float(np.mean([not np.allclose(a, b) for a, b in pairs]))
         rho = [stats.spearmanr(a, b).statistic for a, b in pairs if np.ptp(a) and np.ptp(b)]
-        return float(np.mean(rho))
-
-    return [
-        ("TextRank with window 8", "ρ with window 4", "–", 1.0, agreement(window=8)),
-        ("TextRank after two steps", "ρ with ten steps", "–", 1.0, agreement(steps=2)),
-    ]
+        plain, changed = (float(np.mean(np.concatenate(s) == 0)) for s in scores)
+        effects += [
+            (departure, "texts whose salience differs", "–", 0.0, differ),
+            (departure, "ρ of the two saliences", "–", 1.0, float(np.mean(rho))),
+        ]
+        if plain or changed:
+            effects.append((departure, "tokens of salience 0", "–", plain, changed))
+    return effects
 
 
 def _flips(first: pd.DataFrame) -> list[Effect]:

@@ -11,7 +11,7 @@ from erlib.config import RunSpec
 from erlib.metrics.fresh import contiguous
 from erlib.metrics.ranking import at_least_one
 from erlib.papers.saloss.stages import example_scores, prediction_spec, supports
-from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, system_of, task_of, tasks
+from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, row_of, task_of, tasks
 from erlib.parameters import Settings
 from erlib.reports.markup import Html
 from erlib.training.executors import per_text
@@ -43,9 +43,9 @@ def _example(
     settings: Settings, results: Results, task: Task, number: int
 ) -> tuple[Markup, list[dict[str, object]]]:
     runs = {
-        system_of(run): run
+        row_of(settings, run): run
         for run in reversed(supports(results))  # so that the first seed's stands at the end
-        if task_of(settings, run) == task and system_of(run) in (BASELINE, SALOSS)
+        if task_of(settings, run) == task
     }
     texts = rows_of(runs[BASELINE].data, "test", settings.grid.get("example_rows"))
     document = "words_a" if "words_a" in texts.column_names else "words"

@@ -59,7 +59,7 @@ def figure_1(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame
 def importance(settings: Settings, results: Results) -> pd.DataFrame:
     """One row per set, system, seed and tag: mean importance, and how many words it is of.
 
-    `trained`: is the model above the majority class on dev?
+    `trained`: has the model learnt its task?
     """
     found = measured(settings, results).query("kind == 'parts_of_speech'")
     rows = []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from scipy.stats import binomtest
 
+from erlib.config import RunSpec
 from erlib.data import corpus_report
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
+from erlib.papers.saloss.audit import TEXTS
 from erlib.papers.saloss.figures import MOST, importance
 from erlib.papers.saloss.stages import chosen, not_trained, search_fractions, searched
 from erlib.papers.saloss.systems import (
@@ -16,11 +19,12 @@ from erlib.papers.saloss.systems import (
     SALOSS,
     SUPPORTS,
     recipe_of,
-    system_of,
+    row_of,
     task_of,
     tasks,
 )
 from erlib.papers.saloss.tables import FUNCTIONS, NAMES, SHOWN, flip_tests, fractions, fresh, power
+from erlib.papers.trained import why_untrained
 from erlib.parameters import Settings
 from erlib.training.stages import Results
 
@@ -35,6 +39,7 @@ def reduced(settings: Settings) -> str:
         ("train_rows", "training texts"),
         ("fresh_rows", "for a FRESH classifier"),
         ("flip_rows", "test texts for flips"),
+        ("search_rows", "dev texts to choose λ by"),
         ("max_length", "tokens of a text"),
     ):
         counts = [n for task in every if (n := recipe_of(settings, task).get(size)) is not None]
@@ -48,10 +53,10 @@ def reduced(settings: Settings) -> str:
     if seeds < SEEDS:
         parts.append(f"{seeds} seed{'s' if seeds > 1 else ''} of the paper's {SEEDS}")
     if len(wide) == len(every):
-        parts.append("SaLoss models that go on from the Baseline for a few steps")
+        parts.append("models, Baselines too, that go on for a few steps from one run")
     elif wide:
         parts.append(
-            f"one seed for {', '.join(wide)}, whose SaLoss models go on from the Baseline (n=1)"
+            f"one seed for {', '.join(wide)}, whose models, Baselines too, go on from one run (n=1)"
         )
     if settings.grid["contiguous_seeds"] < seeds:
         parts.append(f"contiguous rationales of {settings.grid['contiguous_seeds']} seed")
@@ -103,17 +108,20 @@ def about_training(settings: Settings, results: Results) -> str:
         f"{len(results['fresh'])} FRESH classifiers. Accuracy of the Baselines on dev, in points "
         f"above the majority class: {above}."
     )
-    weak = Counter(
-        f"{'FRESH on' if spec.data.extract else system_of(spec) + ' on'} "
-        f"{task_of(settings, spec).paper}"
-        for spec in not_trained(results)
-    )
-    if weak:
-        names = ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(weak.items()))
+
+    def named(specs: Sequence[RunSpec]) -> str:
+        found = Counter(
+            f"{'FRESH on' if spec.data.extract else row_of(settings, spec) + ' on'} "
+            f"{task_of(settings, spec).paper}"
+            for spec in specs
+        )
+        return ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(found.items()))
+
+    if weak := list(not_trained(results)):
+        why = why_untrained(weak, named)
         text += (
-            f" Not trained (not above it, or FRESH on the rationales of such a model): {names}. "
-            "Nothing is concluded from them; Tables 1, 2, 3, 7 and 8, both tables of tests and "
-            "Figure 1 mark them, Tables 4 and 6 and the audit do not."
+            f" {why} Nothing is concluded from them; Tables 1, 2, 3, 7 and 8, both tables of tests "
+            "and Figure 1 mark them, Tables 4 and 6 and the audit do not."
         )
     return text
 
@@ -124,8 +132,9 @@ def _span(low: float, high: float, digits: str) -> str:
 
 
 def about_search(settings: Settings, results: Results) -> str:
-    """Which λ the development texts chose, among which, and by how much."""
-    weights = chosen(results)
+    """Which λ the development texts chose, among which, by how much, and which one is judged."""
+    weights = chosen(settings, results)
+    by_corpus = {task.corpus: task for task in tasks(settings)}
     found = search_fractions(results).set_index(["corpus", "system"])["fraction"]
     lines = []
     for (corpus, system), tried in searched(settings).items():
@@ -135,9 +144,16 @@ def about_search(settings: Settings, results: Results) -> str:
             continue
         each = found[corpus, system]
         span = _span(each.min(), each.max(), ".2f")
-        lines.append(f"{name} {power(weights[corpus, system])} of {len(tried)} (fractions {span})")
+        texts = recipe_of(settings, by_corpus[corpus]).get("search_rows")
+        lines.append(
+            f"{name} {power(weights[corpus, system])} of {', '.join(power(w) for w in tried)} "
+            f"(fractions {span} on {texts or 'all'} texts)"
+        )
     signs = ", ".join(SHOWN[s] for s in settings.grid["search_attributions"])
-    return f"λ with the smallest fraction of tokens on dev texts, by {signs}: {'; '.join(lines)}."
+    return (
+        f"λ with the smallest fraction of tokens on dev texts, by {signs}: {'; '.join(lines)}. "
+        "Tables 1 and 2 have both λ; all others, the figure and the verdicts are of the paper's."
+    )
 
 
 def about_flips(settings: Settings, results: Results) -> str:
@@ -228,7 +244,8 @@ def about_functions(settings: Settings, results: Results) -> str:
 
 def about_audit(settings: Settings, results: Results) -> str:
     """What the models of the audit are, which λ they have, and what is not reproduced."""
-    weights, corpus = chosen(results), settings.roles[AUDITED]
+    weights, corpus = chosen(settings, results), settings.roles[AUDITED]
+    paper = next(task.weight for task in tasks(settings) if task.role == AUDITED)
     seeds = sum(spec.data.corpus == corpus for spec in results["baselines"]["spec"])
     noise = (
         "the spread over seeds in the tables above says how much there is"
@@ -237,10 +254,10 @@ def about_audit(settings: Settings, results: Results) -> str:
     )
     return (
         f"On {corpus}. Models of eq. 3 and of the second softmax alone have the λ that was chosen "
-        f"for eq. 3 ({power(weights[corpus, EQ3])}); all others that of SaLoss "
-        f"({power(weights[corpus, SALOSS])}). “Without” and “with” are one model each, or the same "
-        "model measured twice; but ρ is of saliences and asks no model, and the best seed has the "
-        f"mean of all seeds beside it. As to noise, {noise}.\n\n"
+        f"for eq. 3 ({power(weights[corpus, EQ3])}); all others the paper's for SaLoss "
+        f"({power(paper)}). “Without” and “with” are one model each, or the same model measured "
+        f"twice; but saliences are compared on {TEXTS} dev texts and ask no model, and the best "
+        f"seed has the mean of all seeds beside it. As to noise, {noise}.\n\n"
         "Not reproduced: the code never turns dropout on again after its first look at the dev "
         "texts, takes the training texts in order of their length and without shuffling, looks at "
         "the dev loss five times an epoch (here: at its end), does not clear IG's gradients "

@@ -14,15 +14,16 @@ from erlib.papers.saloss.systems import (
     AUDIT,
     AUDITED,
     BASELINE,
+    CHOSEN,
     EQ3,
     MEASURED_ON,
     PER_TEXT,
-    SALIENCE,
     SALOSS,
     SUPPORTS,
     TAGGED,
     fresh_spec,
     recipe_of,
+    row_of,
     run_spec,
     seeds_of,
     system_of,
@@ -35,7 +36,11 @@ from erlib.training.stages import Results, Stage
 
 
 def grid(settings: Settings) -> list[Stage]:
-    """Baselines; runs at every λ; flips that choose among them; all systems; FRESH; measures."""
+    """Baselines; runs at every λ; flips that choose among them; all systems; FRESH; measures.
+
+    How many systems there are is known when λ is chosen: at most, every choice is another than the
+    paper's.
+    """
     every = tasks(settings)
     baselines = [
         run_spec(settings, task, BASELINE, seed)
@@ -43,8 +48,12 @@ def grid(settings: Settings) -> list[Stage]:
         for seed in seeds_of(settings, task)
     ]
     tried = candidates(settings)
-    trials = [spec for run in tried for spec in search_evals(settings, run)]
-    assumed = {key: weights[-1] for key, weights in searched(settings).items()}
+    trials = search_evals(settings, tried)
+    papers = {(task.corpus, SALOSS): task.weight for task in every}
+    assumed = {
+        key: next((w for w in weights if w != papers.get(key)), weights[0])
+        for key, weights in searched(settings).items()
+    }
     systems = system_specs(settings, assumed)
     fresh = fresh_specs(settings, [*baselines, *systems])
     measured = eval_specs(settings, [*baselines, *systems], fresh)
@@ -52,7 +61,12 @@ def grid(settings: Settings) -> list[Stage]:
         Stage("baselines", lambda r: baselines, len(baselines), baselines),
         Stage("candidates", lambda r: tried, len(tried), tried),
         Stage("search", lambda r: trials, len(trials), trials[0]),
-        Stage("systems", lambda r: system_specs(settings, chosen(r)), len(systems), systems[0]),
+        Stage(
+            "systems",
+            lambda r: system_specs(settings, chosen(settings, r)),
+            len(systems),
+            systems[0],
+        ),
         Stage("fresh", lambda r: fresh_specs(settings, supports(r)), len(fresh), fresh[0]),
         Stage(
             "measurements",
@@ -64,7 +78,7 @@ def grid(settings: Settings) -> list[Stage]:
 
 
 def supports(results: Results) -> list[RunSpec]:
-    """All models of full texts at their final λ."""
+    """All models of full texts that tables tell of."""
     return [*results["baselines"]["spec"], *results["systems"]["spec"]]
 
 
@@ -75,8 +89,14 @@ def not_trained(results: Results) -> set[RunSpec]:
 
 
 def searched(settings: Settings) -> dict[tuple[str, str], list[float]]:
-    """(corpus, system) → the λ to try: SaLoss on every task, eq. 3 on the audited one."""
-    every = {(t.corpus, SALOSS): recipe_of(settings, t)["lambdas"] for t in tasks(settings)}
+    """(corpus, system) → the λ to try, largest first.
+
+    SaLoss on every task, the paper's λ among those of the profile; eq. 3 on the audited task.
+    """
+    every = {
+        (t.corpus, SALOSS): sorted({*recipe_of(settings, t)["lambdas"], t.weight}, reverse=True)
+        for t in tasks(settings)
+    }
     return {**every, (settings.roles[AUDITED], EQ3): settings.grid["lambdas_eq3"]}
 
 
@@ -90,10 +110,18 @@ def candidates(settings: Settings) -> list[RunSpec]:
     ]
 
 
-def search_evals(settings: Settings, run: RunSpec) -> list[EvalSpec]:
-    """Decision flips on development texts, by the attributions that the profile looks at."""
-    rows = recipe_of(settings, task_of(settings, run)).get("search_rows")
-    return [flips(run, "dev", rows, sign) for sign in settings.grid["search_attributions"]]
+def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
+    """Decision flips on development texts, by the attributions that the profile looks at.
+
+    Where one λ was tried there is no choice, and nothing to measure.
+    """
+    tried = searched(settings)
+    return [
+        flips(run, "dev", recipe_of(settings, task_of(settings, run)).get("search_rows"), sign)
+        for run in runs
+        if len(tried[run.data.corpus, system_of(run)]) > 1
+        for sign in settings.grid["search_attributions"]
+    ]
 
 
 def search_fractions(results: Results) -> pd.DataFrame:
@@ -111,29 +139,33 @@ def search_fractions(results: Results) -> pd.DataFrame:
     return found.groupby(["corpus", "system", "weight"])["fraction"].mean().reset_index()
 
 
-def chosen(results: Results) -> dict[tuple[str, str], float]:
+def chosen(settings: Settings, results: Results) -> dict[tuple[str, str], float]:
     """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie."""
+    only = {key: weights[0] for key, weights in searched(settings).items()}
     best = search_fractions(results).sort_values(["fraction", "weight"])
     best = best.drop_duplicates(["corpus", "system"])
-    return {(row.corpus, row.system): float(row.weight) for row in best.itertuples()}
+    return only | {(row.corpus, row.system): float(row.weight) for row in best.itertuples()}
 
 
 def system_specs(settings: Settings, weights: Mapping[tuple[str, str], float]) -> list[RunSpec]:
-    """Every salience function on its tasks, and the audit, at the chosen λ.
+    """Every salience function on its tasks, TextRank at the chosen λ as well, and the audit.
 
-    Salience functions other than TextRank take its λ: the paper does not say that they were
-    searched for. Eq. 3 has every seed of its task, the other changes the first.
+    Salience functions other than TextRank take its λ in the paper, which does not say that they
+    were searched for. Eq. 3 has every seed of its task, the other changes the first.
     """
-    specs = [
-        run_spec(settings, task, system, seed, weights[task.corpus, SALOSS])
-        for task in tasks(settings)
-        for system in SALIENCE
-        if system == SALOSS or task.role in settings.grid[MEASURED_ON[system]]
-        for seed in seeds_of(settings, task)
-    ]
+    specs = []
+    for task in tasks(settings):
+        others = [name for name, sets in MEASURED_ON.items() if task.role in settings.grid[sets]]
+        wanted = [(SALOSS, task.weight), (SALOSS, weights[task.corpus, SALOSS])]
+        wanted += [(system, task.weight) for system in others]
+        specs += [
+            run_spec(settings, task, system, seed, weight)
+            for system, weight in dict.fromkeys(wanted)
+            for seed in seeds_of(settings, task)
+        ]
     task = next(t for t in tasks(settings) if t.role == AUDITED)
     for system in AUDIT:
-        weight = weights[task.corpus, EQ3 if system in PER_TEXT else SALOSS]
+        weight = weights[task.corpus, EQ3] if system in PER_TEXT else task.weight
         seeds = seeds_of(settings, task) if system == EQ3 else settings.seeds[:1]
         specs += [run_spec(settings, task, system, seed, weight) for seed in seeds]
     return specs
@@ -147,7 +179,7 @@ def fresh_specs(settings: Settings, runs: Sequence[RunSpec]) -> list[RunSpec]:
     specs = []
     for run in runs:
         task = task_of(settings, run)
-        if system_of(run) in SUPPORTS and task.role in settings.grid["fresh_sets"]:
+        if row_of(settings, run) in SUPPORTS and task.role in settings.grid["fresh_sets"]:
             specs.append(fresh_spec(settings, task, run, "top_k"))
             if run.seed in settings.seeds[: settings.grid["contiguous_seeds"]]:
                 specs.append(fresh_spec(settings, task, run, "contiguous"))
@@ -160,6 +192,17 @@ def prediction_spec(settings: Settings, run: RunSpec) -> EvalSpec:
     """The answers of a model, or of a FRESH classifier, to the task's test texts."""
     rows = recipe_of(settings, task_of(settings, run)).get("test_rows")
     return EvalSpec(run, _without_rows(run.data), "test", "predictions", rows)
+
+
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The Baselines' answers on every task."""
+    return {
+        task.paper: [
+            prediction_spec(settings, run_spec(settings, task, BASELINE, seed))
+            for seed in seeds_of(settings, task)
+        ]
+        for task in tasks(settings)
+    }
 
 
 def _without_rows(data: DataSpec) -> DataSpec:
@@ -210,11 +253,12 @@ def eval_specs(
     """Everything that the tables and figures read."""
     specs: list[EvalSpec] = []
     for run in runs:
-        task, system = task_of(settings, run), system_of(run)
+        task, system = task_of(settings, run), row_of(settings, run)
         sizes = recipe_of(settings, task)
         rows = sizes.get("flip_rows")
-        if system in (BASELINE, SALOSS, *AUDIT):  # Table 1 and the audit
-            specs.append(prediction_spec(settings, run))
+        audited = task.role == AUDITED and run.seed == settings.seeds[0]
+        if system in (BASELINE, SALOSS, CHOSEN, *AUDIT) or (system == "TFIDF" and audited):
+            specs.append(prediction_spec(settings, run))  # Table 1 and the audit
         specs += [flips(run, "test", rows, sign) for sign in signs_of(system)]
         if system in (BASELINE, SALOSS):
             if task.role in TAGGED:
@@ -225,7 +269,7 @@ def eval_specs(
                 specs.append(tagged)
                 if run.seed == settings.seeds[0]:
                     specs.append(example_scores(settings, run))
-            if task.role == AUDITED and run.seed == settings.seeds[0]:
+            if audited:
                 specs += [
                     flips(run, "test", rows, "a", protocol="delete"),
                     flips(run, "test", rows, "xGx", variant="saloss_signed", protocol="matrix"),

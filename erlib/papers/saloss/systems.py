@@ -1,17 +1,22 @@
 """What does "Enjoy the Salience" train?
 
-Five tasks; on each a Baseline, SaLoss with TextRank at the λ that development texts choose, and
-SaLoss with three other salience functions at the same λ; a FRESH classifier on the rationales of
-three of them; and on one task the departures of the paper's code, one at a time.
+Five tasks; on each a Baseline, SaLoss with TextRank at the paper's own λ, and again at the λ that
+development texts choose; SaLoss with three other salience functions at the paper's λ; a FRESH
+classifier on the rationales of three of them; and on one task the departures of the paper's code,
+one at a time.
 
-A *core* task is trained from scratch with every seed. The systems of a *wide* task go on from the
-first seed's Baseline for a few steps.
+SaLoss is the one at the paper's λ wherever one is meant: its loss is that of the paper's code and
+its batches are as large, so λ has the paper's meaning, and no choice among few texts is in it.
+
+A *core* task is trained from scratch with every seed. The systems of a *wide* task, the
+Baseline among them, go on for a few steps from one run of the first seed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from erlib.config import (
@@ -27,6 +32,7 @@ from erlib.config import (
 from erlib.data import corpora
 from erlib.errors import unknown
 from erlib.parameters import Settings
+from erlib.reports.paper_numbers import paper_table
 
 # role → the paper's name of its set, and the share of words in a rationale, in per cent
 ROLES = {
@@ -40,6 +46,7 @@ TAGGED = ("sentences", "topics", "document_query")  # Figure 1
 AUDITED = "sentences"  # where the departures of the paper's code are measured
 
 BASELINE, SALOSS, EQ3 = "Baseline", "TextRank", "eq. 3"
+CHOSEN = "TextRank, chosen λ"  # SaLoss where development texts chose another λ than the paper's
 # system → options of the salience term; SaLoss is "TextRank", with the loss of the paper's code
 SALIENCE: dict[str, dict[str, Any]] = {
     SALOSS: {"salience_of": "textrank"},
@@ -56,6 +63,8 @@ AUDIT: dict[str, dict[str, Any]] = {
     "squared sum": {"kl": "squared_sum"},
     "CE on probabilities": {"task": "task_on_probabilities"},
     "code's TextRank": {"window": 8, "steps": 2},
+    "unweighted TextRank": {"two_way": 1},
+    "TF-IDF of every piece": {"salience_of": "tfidf", "every_piece": True},
 }
 PER_TEXT = (EQ3, "second softmax")
 
@@ -79,6 +88,7 @@ class Task:
     corpus: str
     source: str
     percent: int  # of the words, in a rationale
+    weight: float  # the paper's λ
     core: bool
 
     @property
@@ -102,8 +112,16 @@ def tasks(settings: Settings) -> list[Task]:
     for role, (paper, percent) in ROLES.items():
         corpus = settings.roles[role]
         source = settings.source if settings.source in corpora()[corpus].sources else "local"
-        found.append(Task(role, paper, corpus, source, percent, role in settings.grid["core"]))
+        core = role in settings.grid["core"]
+        found.append(Task(role, paper, corpus, source, percent, paper_weights()[paper], core))
     return found
+
+
+@cache
+def paper_weights() -> dict[str, float]:
+    """The paper's name of a set → its λ there (Table 1)."""
+    printed = paper_table("saloss", "table1").query("metric == 'lambda'")
+    return dict(zip(printed["row"], printed["mean"].astype(float), strict=True))
 
 
 def seeds_of(settings: Settings, task: Task) -> tuple[int, ...]:
@@ -124,7 +142,7 @@ def objective(system: str, weight: float) -> tuple[Term, ...]:
 
 
 def system_of(spec: RunSpec) -> str:
-    """The name of the system that a run belongs to; a FRESH classifier's is its support's."""
+    """The system that a run belongs to, whatever its λ; a FRESH classifier's is its support's."""
     if spec.data.extract is not None:
         return system_of(spec.data.extract.run)
     weight = spec.objective[-1].weight
@@ -132,19 +150,45 @@ def system_of(spec: RunSpec) -> str:
     return next(name for name in names if objective(name, weight) == spec.objective)
 
 
+def row_of(settings: Settings, spec: RunSpec) -> str:
+    """The system as tables tell it: SaLoss at another λ than the paper's is `CHOSEN`."""
+    run = spec.data.extract.run if spec.data.extract else spec
+    system = system_of(run)
+    if system == SALOSS and run.objective[-1].weight != task_of(settings, run).weight:
+        return CHOSEN
+    return system
+
+
 def run_spec(
     settings: Settings, task: Task, system: str, seed: int, weight: float = 0.0
 ) -> RunSpec:
-    """One support model: trained from scratch, or from the Baseline on a wide task."""
-    continued = system != BASELINE and not task.core
-    recipe = recipe_of(settings, task) | (settings.grid["continued"] if continued else {})
+    """One support model: trained from scratch, or on from a first Baseline on a wide task.
+
+    There the Baseline goes on too: it is trained as long as the systems that it is compared with.
+    """
+    if task.core:
+        return _support(settings, task, system, seed, weight)
+    return _support(
+        settings, task, system, seed, weight, _support(settings, task, BASELINE, seed, 0.0)
+    )
+
+
+def _support(
+    settings: Settings,
+    task: Task,
+    system: str,
+    seed: int,
+    weight: float,
+    start: RunSpec | None = None,
+) -> RunSpec:
+    recipe = recipe_of(settings, task) | (settings.grid["continued"] if start else {})
     return RunSpec(
         data=_data(task, recipe),
         model=_model(settings, recipe),
         objective=objective(system, weight),
         optimiser=_optimiser(recipe),
         seed=seed,
-        start=run_spec(settings, task, BASELINE, seed) if continued else None,
+        start=start,
     )
 
 

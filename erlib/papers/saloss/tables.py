@@ -20,11 +20,12 @@ from erlib.papers.saloss.stages import chosen, not_trained
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
     BASELINE,
+    CHOSEN,
     SALOSS,
     Task,
     recipe_of,
+    row_of,
     run_spec,
-    system_of,
     task_of,
     tasks,
 )
@@ -44,7 +45,7 @@ def measured(settings: Settings, results: Results) -> pd.DataFrame:
     """The measurements with what their descriptions say in columns of their own.
 
     `shape` and `order` are those of a FRESH classifier's rationales, empty for support models.
-    `trained`: is the model, and a FRESH classifier's support, above the majority class on dev?
+    `trained`: have the model, and a FRESH classifier's support, learnt their task?
     """
     table, weak = results["measurements"], not_trained(results)
     rows = []
@@ -53,7 +54,7 @@ def measured(settings: Settings, results: Results) -> pd.DataFrame:
         rows.append(
             {
                 "set": task_of(settings, spec.run).paper,
-                "system": system_of(spec.run),
+                "system": row_of(settings, spec.run),
                 "sign": SIGNS.get(spec.method, ""),
                 "protocol": spec.protocol or "",
                 "shape": extract.shape if extract else "",
@@ -74,21 +75,25 @@ def power(weight: float) -> str:
 
 
 def table_1(settings: Settings, results: Results) -> Table:
-    """Test F1-macro of Baseline and SaLoss on full texts, and the λ that dev texts chose."""
+    """Test F1-macro on full texts of Baseline and SaLoss, at the paper's λ and at the chosen."""
     found = measured(settings, results).query("kind == 'predictions' and shape == ''")
-    found = found[found["system"].isin([BASELINE, SALOSS])]
-    wide, long = _f1(
-        settings, found, "table1", {BASELINE: "Baseline", SALOSS: "SaLoss"}, "f1_macro"
-    )
-    printed = paper_table("saloss", "table1").query("metric == 'lambda'").set_index("row")
-    weights = {t.paper: power(chosen(results)[t.corpus, SALOSS]) for t in tasks(settings)}
-    wide["λ"] = [f"{w}\npaper {printed.loc[paper, 'printed']}" for paper, w in weights.items()]
-    return wide, long.assign(weight=long["row"].map(weights))
+    found = _at_both_weights(settings, results, found)
+    found = found[found["system"].isin(BOTH_WEIGHTS)]
+    wide, long = _f1(settings, found, "table1", BOTH_WEIGHTS, "f1_macro")
+    best = chosen(settings, results)
+    weights = {t.paper: (t.weight, best[t.corpus, SALOSS]) for t in tasks(settings)}
+    wide["λ"] = [f"paper's {power(a)}\nchosen {power(b)}" for a, b in weights.values()]
+    place = {BOTH_WEIGHTS[SALOSS]: 0, BOTH_WEIGHTS[CHOSEN]: 1}
+    long["weight"] = [
+        power(weights[row][place[column]]) if column in place else ""
+        for row, column in zip(long["row"], long["column"], strict=True)
+    ]
+    return wide.rename(columns=SHOWN_SYSTEMS), long
 
 
 def table_2(settings: Settings, results: Results) -> Table:
     """Fraction of tokens to flip the decision, by attribution, for Baseline and SaLoss."""
-    return _fractions(settings, results, "table2", {BASELINE: "Baseline", SALOSS: "SaLoss"})
+    return _fractions(settings, results, "table2", BOTH_WEIGHTS)
 
 
 def table_8(settings: Settings, results: Results) -> Table:
@@ -101,20 +106,31 @@ def fractions(settings: Settings, results: Results) -> pd.DataFrame:
     return measured(settings, results).query("kind == 'flips' and protocol == ''")
 
 
+# system → its name in the paper's tables, and one for SaLoss at the λ that we chose
+BOTH_WEIGHTS = {BASELINE: "Baseline", SALOSS: "SaLoss", CHOSEN: "SaLoss, chosen λ"}
+SHOWN_SYSTEMS = {"SaLoss": "SaLoss (paper's λ)", "SaLoss, chosen λ": "SaLoss (chosen λ)"}
 NAMES = {"ChiSquared": "χ²", "TFIDF": "TF-IDF"}  # where the tables' own are hard to read
+
+
+def _at_both_weights(settings: Settings, results: Results, found: pd.DataFrame) -> pd.DataFrame:
+    """With SaLoss at the paper's λ as that at the chosen one too, where they are the same."""
+    best = chosen(settings, results)
+    same = [t.paper for t in tasks(settings) if best[t.corpus, SALOSS] == t.weight]
+    shared = found[(found["system"] == SALOSS) & found["set"].isin(same)]
+    return pd.concat([found, shared.assign(system=CHOSEN)])
 
 
 def _fractions(
     settings: Settings, results: Results, table: str, systems: Mapping[str, str]
 ) -> Table:
-    found = fractions(settings, results)
+    found = _at_both_weights(settings, results, fractions(settings, results))
     random = found[(found["sign"] == "random") & (found["system"] == BASELINE)].assign(row="Random")
     found = found[found["system"].isin(systems) & (found["sign"] != "random")]
     found = found.assign(row=found["system"].map(systems) + "|" + found["sign"])
     ours = pd.concat([random, found]).assign(column=lambda f: f["set"], value=lambda f: f.fraction)
     made = beside(_remarked(ours), "saloss", table)
     rows = {
-        f"{name}|{sign}": f"{NAMES.get(name, name)} {shown}"
+        f"{name}|{sign}": f"{(SHOWN_SYSTEMS | NAMES).get(name, name)} {shown}"
         for name in systems.values()
         for sign, shown in SHOWN.items()
     }
@@ -137,7 +153,7 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
     SaLoss against Baseline by the paper's rank-sum test, and by signed-rank tests with Holm over
     all cells; against random by one-sided signed-rank tests. A text's fraction is its mean over
     seeds. Texts of one model are no independent runs: these stand beside the verdicts, which are
-    made from seeds. `trained`: are all models of the set above the majority class?
+    made from seeds. `trained`: have all models of the set learnt it?
     """
     found, rows = fractions(settings, results), []
 
@@ -204,7 +220,7 @@ def _fresh(settings: Settings, results: Results, table: str, shape: str, metric:
 def fresh_tests(settings: Settings, results: Results) -> pd.DataFrame:
     """The paper's t-test over seeds of TextRank against Baseline rationales, in both shapes.
 
-    `trained`: are all these classifiers and their supports above the majority class?
+    `trained`: have all these classifiers and their supports learnt the task?
     """
     found, rows = fresh(settings, results), []
     for task in tasks(settings):

@@ -29,7 +29,7 @@ def _summary(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-@evaluation("faithfulness", version=1, summarise=_summary, uses="attributions")
+@evaluation("faithfulness", version=2, summarise=_summary, uses="attributions")
 def faithfulness(this: Evaluation) -> pd.DataFrame:
     """Sufficiency and comprehensiveness by the paper's `protocol`, one row per text and bin.
 

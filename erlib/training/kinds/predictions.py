@@ -8,6 +8,7 @@ import torch
 
 from erlib.attributions.attribute import explaining
 from erlib.data.encoding import Encoded, batch_indices
+from erlib.metrics.learnt import classes_p, spans_p
 from erlib.metrics.task import accuracy, f1_binary, f1_macro, majority_share
 from erlib.models import Classifier
 from erlib.training.evaluations import Evaluation, evaluation
@@ -62,7 +63,15 @@ def task_scores(predictions: pd.DataFrame) -> dict[str, float]:
         "f1_macro": f1_macro(gold, predicted),
         "majority": majority_share(gold),
     }
-    return scores if gold.max() > 1 else {**scores, "f1_binary": f1_binary(gold, predicted)}
+    more_than_two = "p2" in predictions  # the model's classes, whichever occur in these texts
+    return scores if more_than_two else {**scores, "f1_binary": f1_binary(gold, predicted)}
+
+
+def chance_p(predictions: pd.DataFrame) -> float:
+    """The p-value of a model that has learnt nothing (see `erlib.metrics.learnt`)."""
+    if "start" in predictions:
+        return spans_p(predictions[["gold_start", "gold_end"]], predictions[["start", "end"]])
+    return classes_p(predictions["label"], predictions["predicted"])
 
 
 def span_overlap(spans: pd.DataFrame) -> dict[str, float]:
@@ -76,7 +85,7 @@ def span_overlap(spans: pd.DataFrame) -> dict[str, float]:
     return {"exact_match": float(exact.mean()), "token_f1": float((2 * shared / sizes).mean())}
 
 
-@evaluation("predictions", version=1, summarise=task_scores)
+@evaluation("predictions", version=2, summarise=task_scores)
 def predictions(this: Evaluation) -> pd.DataFrame:
     """One row per text: gold and predicted class, and the probability of each class.
 
