@@ -86,7 +86,7 @@ def test_r_is_a_distribution_over_real_tokens_in_every_family(family, explainer)
     assert pads.any() and (found.r[pads] == 0).all() and (found.r >= 0).all()
     torch.testing.assert_close(found.r.sum(dim=1), torch.ones(len(found.r)))
     n = inputs["attention_mask"].sum(dim=1)
-    assert (found.r.amax(dim=1) > 1.05 / n)[n > 1].all()  # not flat
+    assert (found.r.amax(dim=1) > 1.05 / n)[n > 2].all()  # not flat
     if found.layers is not None:
         torch.testing.assert_close(found.layers.sum(dim=2), torch.ones(found.layers.shape[:2]))
 
@@ -166,7 +166,7 @@ def test_a_new_module_starts_with_the_same_entropy_under_either_norm(norm, famil
     assert not model.model.training
 
 
-def test_on_packaged_texts_sparsemax_starts_with_mostly_exact_zeros():
+def test_on_packaged_texts_sparsemax_starts_with_some_exact_zeros():
     """And softmax with about its entropy, also on texts that the scales were not measured on."""
     rows = rows_of(DataSpec("movie_snippets", "packaged", 32), "train", 96)
     entropies = {}
@@ -180,7 +180,7 @@ def test_on_packaged_texts_sparsemax_starts_with_mostly_exact_zeros():
         real = inputs["attention_mask"].bool()
         assert 20 < real.sum(dim=1).float().mean() < 30
         zeros = (r[real] == 0).float().mean().item()
-        assert 0.65 < zeros < 0.85 if norm == "sparsemax" else zeros == 0
+        assert 0.1 < zeros < 0.4 if norm == "sparsemax" else zeros == 0
         entropies[norm] = entropy(r).mean().item()
     assert entropies["softmax"] == pytest.approx(entropies["sparsemax"], rel=0.2)
 
