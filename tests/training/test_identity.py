@@ -17,7 +17,7 @@ from tests import corpus
 
 
 def forget():
-    for cached in (identity.rows_of, identity.content_of, identity.run_hash, identity.eval_hash):
+    for cached in (identity._rows_at, identity.content_at, identity.run_hash, identity.eval_hash):
         cached.cache_clear()
 
 
