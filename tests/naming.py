@@ -2,8 +2,8 @@
 
 The lists in `tests/names` hold the name of each, as far as it is known before anything is trained:
 where a stage reads results, it is given some in which every score is a half. `rows.csv` has the
-fingerprints of the rows, so that names can be compared without reading a corpus. After a change that
-was meant to rename something:
+fingerprints of the rows, so that names can be compared without reading a corpus. After a change
+that was meant to rename something:
 
     python -m tests.naming        # write the lists anew, reading the corpora
 """
@@ -11,6 +11,7 @@ was meant to rename something:
 from __future__ import annotations
 
 import importlib
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import pandas as pd
 
 import erlib.training.kinds  # noqa: F401  (registers the evaluations)
 from erlib.config import EvalSpec, RunSpec, as_plain, load_profile
+from erlib.papers.saloss import stages
 from erlib.parameters import check_parameters
 from erlib.training import identity
 from erlib.training.identity import Place, content_at, eval_hash, place_of, run_hash
@@ -34,12 +36,20 @@ Spec = RunSpec | EvalSpec
 Content = Callable[[Place], str]
 
 
-def specs_of(profile: str) -> Iterator[tuple[str, str, Spec]]:
-    """(paper, stage, spec) of all that the notebooks of a profile ask for in their grids."""
+def specs_of(profile: str) -> list[tuple[str, str, Spec]]:
+    """(paper, stage, spec) of all that the notebooks of a profile ask for in their grids.
+
+    On every machine the same: without GloVe vectors of one's own and with the packaged tagger.
+    """
+    with patch.dict(os.environ), patch.object(stages, "installed_tagger", lambda: "pattern"):
+        os.environ.pop("ERLIB_GLOVE", None)
+        return list(_asked_for(profile))
+
+
+def _asked_for(profile: str) -> Iterator[tuple[str, str, Spec]]:
     papers = [name for name, entry in load_profile(profile).items() if isinstance(entry, dict)]
     for paper in papers:
-        parameters = {"profile": profile, "executor": "local"}
-        settings = check_parameters(paper, parameters)
+        settings = check_parameters(paper, {"profile": profile, "executor": "local"})
         results: dict[str, pd.DataFrame] = {}
         for stage in importlib.import_module(f"erlib.papers.{paper}").grid(settings):
             specs = list(stage.specs(results))
@@ -51,9 +61,7 @@ def _planted(specs: Sequence[Spec]) -> pd.DataFrame:
     """What `run` or `evaluate` would say, as far as the next stages read it."""
     read = ("dev_f1_binary", "lowest_train_explanation_min", "lowest_dev_explanation", "fraction")
     said = {"status": "done", "replaces": None, **dict.fromkeys(read, HALF)}
-    return pd.DataFrame(
-        {"spec": s, "seed": s.seed, "corpus": s.data.corpus, **said} for s in specs
-    )
+    return pd.DataFrame({"spec": s, "seed": s.seed, "corpus": s.data.corpus, **said} for s in specs)
 
 
 def names(profile: str, content: Content) -> pd.DataFrame:

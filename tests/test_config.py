@@ -64,7 +64,10 @@ def test_what_json_cannot_write_is_refused(value):
     ("one", "other"),
     [
         (Term("x", 1, (("b", 1), ("a", 2))), term("x", a=2.0, b=1.0)),
-        (UpdateSpec("constrained", [["lr", 0], ["bound", 1]]), update("constrained", bound=1, lr=0)),
+        (
+            UpdateSpec("constrained", [["lr", 0], ["bound", 1]]),
+            update("constrained", bound=1, lr=0),
+        ),
         (OptimiserSpec(lr=1, betas=[0.9, 1]), OptimiserSpec(lr=1.0, betas=(0.9, 1.0))),
         (CheckpointRule(bound=["loss", 2]), CheckpointRule(bound=("loss", 2.0))),
         (ModelSpec(quirks=["double_embedding"]), ModelSpec(quirks=("double_embedding",))),

@@ -11,15 +11,14 @@ from erlib.config import EvalSpec, RunSpec, canonical, run_spec_from_dict
 from tests import naming
 
 ADVICE = """
-These names are not those of tests/names. Results in a store are found by them: what is renamed is
-computed again. If it was meant, write the lists with `python -m tests.naming`, and say in CHANGELOG.md
-which specs were renamed and why; if not, see "Names stay" in CONTRIBUTING.md.
+Their names are not those of tests/names. Results in a store are found by name: what is renamed is
+computed again. If that was meant, write the lists with `python -m tests.naming`, and say in
+CHANGELOG.md which specs were renamed and why; if not, see "Names stay" in CONTRIBUTING.md.
 """
 
 
 @pytest.mark.parametrize("profile", naming.PROFILES)
-def test_every_spec_has_the_name_that_is_listed(profile, monkeypatch):
-    monkeypatch.delenv("ERLIB_GLOVE", raising=False)  # whose vectors have names of their own
+def test_every_spec_has_the_name_that_is_listed(profile):
     found = naming.names(profile, naming.listed_rows().__getitem__)
     changes = naming.differences(naming.listed(profile), found)
     assert not changes, "\n".join([f"{len(changes)} specs of {profile}:", *changes, ADVICE])

@@ -43,7 +43,7 @@ def test_lime_asks_about_no_more_copies_than_it_is_given():
 @pytest.mark.parametrize(
     ("method", "options", "said"),
     [
-        ("attention", {"steps": 9}, r"attention takes no 'steps'; .*integrated_gradients \(steps\)"),
+        ("attention", {"steps": 9}, r"takes no 'steps'; .*integrated_gradients \(steps\)"),
         ("lime", {"steps": 9}, "unknown option of lime 'steps'; known: samples"),
         ("integrated_gradients", {"step": 9}, "did you mean 'steps'"),
         ("integrated_gradients", {"baseline": 9}, "unknown option .* 'baseline'; known: steps"),

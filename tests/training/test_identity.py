@@ -135,5 +135,9 @@ def test_what_is_spent_names_an_evaluation_rationales_and_lessons(spec):
     ],
 )
 def test_an_option_that_nothing_reads_is_refused_before_anything_is_measured(spec, asked):
-    with pytest.raises(ValueError, match="takes no 'steps'|unknown option .* known: samples, steps"):
-        identity.eval_hash(EvalSpec(spec, spec.data, "test", **{"options": (("steps", 3),), **asked}))
+    with pytest.raises(
+        ValueError, match="takes no 'steps'|unknown option .* known: samples, steps"
+    ):
+        identity.eval_hash(
+            EvalSpec(spec, spec.data, "test", **{"options": (("steps", 3),), **asked})
+        )
