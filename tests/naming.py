@@ -14,6 +14,8 @@ import importlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from unittest.mock import patch
 
@@ -36,6 +38,7 @@ Spec = RunSpec | EvalSpec
 Content = Callable[[Place], str]
 
 
+@cache
 def specs_of(profile: str) -> list[tuple[str, str, Spec]]:
     """(paper, stage, spec) of all that the notebooks of a profile ask for in their grids.
 
@@ -117,17 +120,16 @@ def listed_rows() -> dict[Place, str]:
 def differences(was: pd.DataFrame, now: pd.DataFrame) -> list[str]:
     """One line for each spec that has another name, has come, or has gone.
 
-    Specs of a stage with the same words are told apart by their order.
+    Renamed specs of a stage with the same words are paired in their order.
     """
     before, after = _by_words(was), _by_words(now)
     lines = []
     for key in dict.fromkeys([*before, *after]):
-        old, new = before[key], after[key]
-        pairs = zip([*old, *[""] * len(new)], [*new, *[""] * len(old)], strict=False)
-        for a, b in pairs:
-            if a != b:
-                verb = "changed" if a and b else "gone" if a else "new"
-                lines.append(f"{verb}: {' · '.join(key)} ({' → '.join(n for n in (a, b) if n)})")
+        old = [name for name in before[key] if name not in after[key]]
+        new = [name for name in after[key] if name not in before[key]]
+        for a, b in zip_longest(old, new):
+            verb = "changed" if a and b else "gone" if a else "new"
+            lines.append(f"{verb}: {' · '.join(key)} ({' → '.join(n for n in (a, b) if n)})")
     return lines
 
 
