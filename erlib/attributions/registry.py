@@ -87,7 +87,7 @@ class Method:
     per_layer: bool
     needs: tuple[str, ...]
     version: int
-    spends: str | None
+    spends: str | None = None
 
     @property
     def summary(self) -> str:
