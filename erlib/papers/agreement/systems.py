@@ -174,10 +174,11 @@ def _audited(settings: Settings, task: Task) -> bool:
 
 def explanation(settings: Settings, data: DataSpec, rows: int | None) -> EvalSpec:
     """Agreement of the four methods on test texts, of whatever run it is asked of."""
-    variant = settings.grid["attributions"]
+    points = settings.grid.get("points")  # of integrated gradients; as many as the paper has: 50
     return EvalSpec(
-        None, data, "test", "agreement", rows, variant=variant, target="gold", level="token"
-    )
+        None, data, "test", "agreement", rows, variant="agreement", target="gold", level="token",
+        options=(("steps", points),) if points else (),
+    )  # fmt: skip
 
 
 def last_epoch(spec: RunSpec) -> int:
@@ -366,7 +367,7 @@ def dropout_spec(spec: RunSpec) -> EvalSpec:
     """Agreement of the kept model as the paper's code measured it, with dropout on."""
     explained = spec.each_epoch[1]
     rows = None if explained.rows is None else under_dropout(explained.rows)
-    return replace(explained, run=spec, rows=rows, variant="agreement_dropout")
+    return replace(explained, run=spec, rows=rows, variant="agreement_dropout", options=())
 
 
 def under_dropout(explained: int) -> int:

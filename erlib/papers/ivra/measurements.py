@@ -29,6 +29,7 @@ from erlib.papers.ivra.systems import (
     follows,
     is_core,
     method_of,
+    options_of,
     pupil_recipe,
     recipe,
     seeds_of,
@@ -37,7 +38,6 @@ from erlib.papers.ivra.systems import (
     trained,
     transfer_target,
     untrained,
-    variant_of,
 )
 from erlib.parameters import Settings
 from erlib.training.stages import Stage
@@ -97,8 +97,9 @@ def explained(
         kind,
         settings.grid.get(rows, settings.grid.get("explained_rows")),
         method=method_of(explainer),
-        variant=variant_of(settings, explainer),
+        variant="ivra",
         protocol="ivra",
+        options=options_of(settings, explainer),
     )
 
 

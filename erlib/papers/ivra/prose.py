@@ -20,6 +20,7 @@ from erlib.papers.ivra.systems import (
     FLOOR,
     MODULES,
     ROLES,
+    SIZES,
     SPARSEMAX,
     UNTRAINED,
     System,
@@ -69,9 +70,8 @@ def reduced(settings: Settings) -> str:
             f"{options['explained_rows']} explained texts",
             *([f"{options['wide_rows']} for sets of criteria, transfer and settings"]
               if "wide_rows" in options else []),
-            *(f"{name} with {variant.split('_')[1]} {what}" for name, what in (
-                ("Integrated Gradients", "points"), ("LIME", "samples"))
-              if (variant := options["variants"].get(name))),
+            *(f"{name} with {options[size]} {size}" for name, (_, size) in SIZES.items()
+              if size in options),
         ]
     )  # fmt: skip
 

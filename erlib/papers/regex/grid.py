@@ -18,13 +18,13 @@ from erlib.papers.regex.systems import (
     fresh_spec,
     is_core,
     is_long,
+    options_of,
     other_readings,
     pairs,
     run_spec,
     seeds_of,
     sets,
     untrained,
-    variant_of,
 )
 from erlib.parameters import Settings
 from erlib.training.stages import Stage
@@ -300,8 +300,9 @@ def faithfulness_cell(
     spec = replace(
         _eval(settings, run, target, "faithfulness", rows),
         method=ATTRIBUTIONS[attribution],
-        variant=variant_of(settings, attribution),
+        variant="regex",
         protocol="regex",
+        options=options_of(settings, attribution),
     )
     return Cell(system, source.paper, target.paper, attribution, spec)
 
