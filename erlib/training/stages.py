@@ -6,19 +6,56 @@ explanation-only runs, evaluations of the runs that were not lost, students of f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import ceil
 
 import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.data import corpora
-from erlib.training.executors import StorePath, evaluate, run
+from erlib.training.executors import (
+    StorePath,
+    default_device,
+    evaluate,
+    open_store,
+    origins,
+    run,
+    with_origins,
+)
+from erlib.training.schedule import Models, make_all
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]
 FORWARD = 0.4  # what a forward pass costs, in training steps
+
+
+def every_model(run: RunSpec) -> bool:
+    """Keep them all."""
+    return True
+
+
+def no_model(run: RunSpec) -> bool:
+    """Keep none."""
+    return False
+
+
+def not_told(run: RunSpec) -> None:
+    """What is asked of a run depends on results."""
+
+
+def nothing(run: RunSpec) -> list[EvalSpec]:
+    """A run is only looked at for what it logged."""
+    return []
+
+
+def listed_in(*evals: Sequence[EvalSpec]) -> Callable[[RunSpec], list[EvalSpec]]:
+    """What is asked of a run, where all that is asked of any is known."""
+    by_run: dict[RunSpec | None, list[EvalSpec]] = {}
+    for spec in chain.from_iterable(evals):
+        by_run.setdefault(spec.run, []).append(spec)
+    return lambda run: by_run.get(run, [])
 
 
 @dataclass(frozen=True)
@@ -26,13 +63,27 @@ class Stage:
     """One step of a grid: runs or evaluations, `maximum` of them at the most.
 
     `sample` is one of its descriptions, from which the cost of a stage that cannot be listed
-    before its results are known is estimated; or all of them, where they are known.
+    before its results are known is estimated; or all of them, where they are known; or, `guessed`,
+    as many that look like them.
+
+    Of a stage of runs: `keeps` says whose models stay on disk when the grid is done. The others are
+    dropped as soon as what `asked` names is measured and nothing that is known rests on them; None:
+    more may be asked than can be told, and they stay until the end. What is asked of a model that
+    was dropped trains it again.
     """
 
     name: str
     specs: Callable[[Results], Specs]
     maximum: int
     sample: RunSpec | EvalSpec | Specs
+    guessed: bool = False
+    asked: Callable[[RunSpec], Sequence[EvalSpec] | None] = not_told
+    keeps: Callable[[RunSpec], bool] = every_model
+
+    @property
+    def listed(self) -> Specs:
+        """Its descriptions, if they are known before any result."""
+        return self.sample if isinstance(self.sample, Sequence) and not self.guessed else []
 
 
 def carry_out(
@@ -41,25 +92,42 @@ def carry_out(
     """The results of every stage by name; what is in the store already is only read.
 
     Runs that are known before any result are trained first and together, whatever stage they
-    belong to, so that no core waits for the last run of a stage.
+    belong to, so that no core waits for the last run of a stage; and measured at once.
     """
-    listed = [stage.sample for stage in stages if isinstance(stage.sample, Sequence)]
-    known = [spec for specs in listed for spec in specs if isinstance(spec, RunSpec)]
-    run(known, executor=executor, store=store, device=device)
-    results: dict[str, pd.DataFrame] = {}
-    for stage in stages:
-        specs = list(stage.specs(results))
-        if len(specs) > stage.maximum:
-            raise RuntimeError(
-                f"stage '{stage.name}' has {len(specs)} items and announced {stage.maximum}"
-            )
-        runs = [s for s in specs if isinstance(s, RunSpec)]
-        measured = [s for s in specs if isinstance(s, EvalSpec)]
-        results[stage.name] = (
-            run(runs, executor=executor, store=store, device=device)
-            if runs
-            else evaluate(measured, executor=executor, store=store, device=device)
-        )
+    models, known = Models(open_store(store)), []
+    device = device or default_device()
+
+    def note(stage: Stage, runs: Iterable[RunSpec]) -> None:
+        for spec in runs:
+            models.expect(spec, stage.asked(spec), keep=stage.keeps(spec))
+            for start in with_origins(origins(spec)):
+                if start not in models.asked:  # until a stage has it too
+                    models.expect(start, None, keep=stage.keeps(start))
+
+    with models.store.in_use():
+        for stage in stages:
+            listed = [spec for spec in stage.listed if isinstance(spec, RunSpec)]
+            note(stage, listed)
+            known += listed
+        make_all(models, list(dict.fromkeys(known)), [], device)
+        results: dict[str, pd.DataFrame] = {}
+        for stage in stages:
+            specs = list(stage.specs(results))
+            if len(specs) > stage.maximum:
+                raise RuntimeError(
+                    f"stage '{stage.name}' has {len(specs)} items and announced {stage.maximum}"
+                )
+            runs = [s for s in specs if isinstance(s, RunSpec)]
+            measured = [s for s in specs if isinstance(s, EvalSpec)]
+            note(stage, runs)
+            make_all(models, runs, measured, device)
+            if runs:
+                table = run(runs, executor=executor, store=store, device=device)
+                note(stage, table["spec"])  # also those in the place of lost ones
+            else:
+                table = evaluate(measured, executor=executor, store=store, device=device)
+            results[stage.name] = table
+        models.settle()
     return results
 
 
