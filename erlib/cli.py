@@ -67,8 +67,9 @@ def parser() -> argparse.ArgumentParser:
     reports.set_defaults(command=reports_command)
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
-    runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
-    runs.add_argument("run", nargs="?", help="for show: the hash, or how it begins")
+    runs.add_argument("action", choices=("ls", "show", "verify", "restore", "gc"))
+    runs.add_argument("run", nargs="?", help="for show and restore: the hash, or how it begins")
+    runs.add_argument("--weights", action="store_true", help="for gc: drop models, too")
     runs.set_defaults(command=runs_command)
     return top
 
@@ -193,11 +194,14 @@ def reports_command(options: argparse.Namespace) -> int:
 
 
 def runs_command(options: argparse.Namespace) -> int:
-    """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones."""
-    from erlib.training.executors import open_store
+    """`ls`; `show HASH`; `verify` the checksums; `restore HASH`, whose model was dropped; or `gc`:
+    remove unfinished and damaged ones, with `--weights` also the models that no profile keeps."""
+    from erlib.training.executors import open_store, restored_folder
     from erlib.training.listing import runs_table
 
     store = open_store()
+    if options.weights and options.action != "gc":
+        raise ValueError("--weights belongs to gc: `python -m erlib runs gc --weights`")
     if options.action == "ls":
         print(runs_table(store).to_string(index=False))
     elif options.action == "show":
@@ -210,11 +214,20 @@ def runs_command(options: argparse.Namespace) -> int:
         wrong = {path: faults for path, faults in store.verify().items() if faults}
         for path, faults in wrong.items():
             print(f"{path}: {'; '.join(faults)}")
+        dropped = sum(bool(sealed.dropped) for sealed in store.sealed("runs"))
         print(f"{len(wrong)} damaged; a damaged result is made again when it is next needed")
+        print(f"{dropped} runs without their models, which were dropped; `restore` brings one back")
         return 1 if wrong else 0
+    elif options.action == "restore":
+        if not options.run:
+            raise ValueError("which run? `python -m erlib runs restore HASH`")
+        print(f"{restored_folder(options.run)} has its model, and keeps it")
     else:
         removed = store.collect_garbage()
         print("\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} removed"]))
+        if options.weights:
+            freed = store.drop_models()
+            print(f"{len(freed)} models dropped, {sum(freed.values()) / 1e9:.2f} GB")
     return 0
 
 

@@ -24,7 +24,15 @@ import torch
 from datasets import Dataset
 
 from erlib.attributions.decompx import decompositions_remembered
-from erlib.config import DataSpec, EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.config import (
+    DataSpec,
+    EvalSpec,
+    RunSpec,
+    canonical,
+    check_executor,
+    run_spec_from_dict,
+    store_root,
+)
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.provenance import environment
@@ -358,6 +366,21 @@ def run_of(spec: EvalSpec) -> RunSpec:
 def trained_folder(spec: RunSpec, *, store: StorePath = None, device: str | None = None) -> Path:
     """The folder of a run with its model in it: trained first, or again if that was dropped."""
     return _finished(open_store(store), spec, device or default_device()).path
+
+
+def restored_folder(prefix: str, *, store: StorePath = None) -> Path:
+    """The folder of the run whose hash begins so, with its model, which is kept from now on."""
+    opened = open_store(store)
+    sealed = opened.find("runs", prefix)
+    spec = run_spec_from_dict(sealed.read("spec.json"))
+    if run_hash(spec) != sealed.name:
+        raise ValueError(
+            f"run {sealed.name} was made by another version of erlib or from other data; what it "
+            f"describes is now run {run_hash(spec)}"
+        )
+    folder = trained_folder(spec, store=store)
+    opened.keep_model(sealed.name)
+    return folder
 
 
 def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:

@@ -53,7 +53,7 @@ class Models:
     `kept` stay; `held` stay until `settle`, since more may be asked of them than is known yet.
     """
 
-    store: Store
+    drop: Callable[[RunSpec], object]
     asked: dict[RunSpec, dict[EvalSpec, None]] = field(default_factory=dict)
     kept: set[RunSpec] = field(default_factory=set)
     held: set[RunSpec] = field(default_factory=set)
@@ -81,9 +81,7 @@ class Models:
         self._drop({task.run, *task.reads})
 
     def settle(self) -> None:
-        """Nothing more is asked: note what is kept, drop all else."""
-        for run in self.kept:
-            self.store.keep_model(run_hash(run))
+        """Nothing more is asked: drop all but what is kept."""
         self.held.clear()
         self._drop(self.asked)
 
@@ -91,7 +89,7 @@ class Models:
         for run in runs:
             stays = run in self.held or run in self.kept or self._readers.get(run)
             if run in self.asked and not stays:
-                self.store.drop_model(run_hash(run))
+                self.drop(run)
 
 
 def in_order(runs: Sequence[RunSpec], asked: Mapping[RunSpec, Sequence[EvalSpec]]) -> list[Task]:
@@ -118,12 +116,24 @@ def in_order(runs: Sequence[RunSpec], asked: Mapping[RunSpec, Sequence[EvalSpec]
     return [task for _, task in sorted(tasks, key=lambda pair: pair[0])]
 
 
+def most_at_once(models: Models, runs: Sequence[RunSpec], there: set[RunSpec]) -> int:
+    """How many models are on disk at the most while these runs are made one by one, what is asked
+    of them included, and `there` is the set of those that are, which `models.drop` takes from."""
+    tasks = in_order(runs, {run: list(models.asked[run]) for run in runs})
+    models.begin(tasks)
+    most = len(there)
+    for task in tasks:
+        there.add(task.run)
+        most = max(most, len(there))
+        models.done(task)
+    return most
+
+
 def make_all(
-    models: Models, runs: Sequence[RunSpec], evals: Sequence[EvalSpec], device: str
+    store: Store, models: Models, runs: Sequence[RunSpec], evals: Sequence[EvalSpec], device: str
 ) -> None:
     """Train what is missing of the runs, and measure what is missing of all that is asked of them
     and of these evaluations, side by side."""
-    store = models.store
     wanted = {spec: list(models.asked[spec]) for spec in runs}
     for spec in evals:
         wanted.setdefault(run_of(spec), []).append(spec)

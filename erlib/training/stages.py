@@ -24,6 +24,7 @@ from erlib.training.executors import (
     run,
     with_origins,
 )
+from erlib.training.identity import run_hash
 from erlib.training.schedule import Models, make_all
 
 Results = Mapping[str, pd.DataFrame]
@@ -94,22 +95,10 @@ def carry_out(
     Runs that are known before any result are trained first and together, whatever stage they
     belong to, so that no core waits for the last run of a stage; and measured at once.
     """
-    models, known = Models(open_store(store)), []
-    device = device or default_device()
-
-    def note(stage: Stage, runs: Iterable[RunSpec]) -> None:
-        for spec in runs:
-            models.expect(spec, stage.asked(spec), keep=stage.keeps(spec))
-            for start in with_origins(origins(spec)):
-                if start not in models.asked:  # until a stage has it too
-                    models.expect(start, None, keep=stage.keeps(start))
-
-    with models.store.in_use():
-        for stage in stages:
-            listed = [spec for spec in stage.listed if isinstance(spec, RunSpec)]
-            note(stage, listed)
-            known += listed
-        make_all(models, list(dict.fromkeys(known)), [], device)
+    kept, device = open_store(store), device or default_device()
+    models = Models(lambda spec: kept.drop_model(run_hash(spec)))
+    with kept.in_use():
+        make_all(kept, models, _known(stages, models), [], device)
         results: dict[str, pd.DataFrame] = {}
         for stage in stages:
             specs = list(stage.specs(results))
@@ -119,16 +108,36 @@ def carry_out(
                 )
             runs = [s for s in specs if isinstance(s, RunSpec)]
             measured = [s for s in specs if isinstance(s, EvalSpec)]
-            note(stage, runs)
-            make_all(models, runs, measured, device)
+            _expect(stage, runs, models)
+            make_all(kept, models, runs, measured, device)
             if runs:
                 table = run(runs, executor=executor, store=store, device=device)
-                note(stage, table["spec"])  # also those in the place of lost ones
+                _expect(stage, table["spec"], models)  # also those in the place of lost ones
             else:
                 table = evaluate(measured, executor=executor, store=store, device=device)
             results[stage.name] = table
+        for spec in models.kept:
+            kept.keep_model(run_hash(spec))
         models.settle()
     return results
+
+
+def _known(stages: Sequence[Stage], models: Models) -> list[RunSpec]:
+    """The runs that need no result."""
+    known: dict[RunSpec, None] = {}
+    for stage in stages:
+        listed = [spec for spec in stage.listed if isinstance(spec, RunSpec)]
+        _expect(stage, listed, models)
+        known |= dict.fromkeys(listed)
+    return list(known)
+
+
+def _expect(stage: Stage, runs: Iterable[RunSpec], models: Models) -> None:
+    for spec in runs:
+        models.expect(spec, stage.asked(spec), keep=stage.keeps(spec))
+        for start in with_origins(origins(spec)):
+            if start not in models.asked:  # it is in no stage, or in a later one
+                models.expect(start, None, keep=stage.keeps(start))
 
 
 def plan(

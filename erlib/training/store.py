@@ -113,10 +113,13 @@ class Store:
             return sealed_at(found.path)
 
     def drop_model(self, name: str) -> int:
-        """Drop the model of a run, if it has one and nobody else works on the store; the bytes."""
+        """Drop the model of a run, if it has one that is not kept and nobody else works on the
+        store; how many bytes."""
         path = self.root / "runs" / name
+        if (self.root / "kept" / name).exists() or not (path / "DONE").exists():
+            return 0
         with self.in_use(), self._alone() as alone:
-            if not alone or not (path / "DONE").exists():
+            if not alone:
                 return 0
             done = json.loads((path / "DONE").read_text(encoding="utf-8"))
             sums = {**done["sha256"], **done.get("dropped", {})}
@@ -160,14 +163,14 @@ class Store:
             fcntl.flock(self._use, fcntl.LOCK_SH)
 
     def keep_model(self, name: str) -> None:
-        """Note that a profile keeps this run's model: `drop_models` leaves it alone."""
+        """Note that this run's model is not to be dropped."""
         (self.root / "kept").mkdir(exist_ok=True)
         (self.root / "kept" / name).touch()
 
     def drop_models(self) -> dict[str, int]:
-        """Drop the models of all runs that no profile keeps; run → bytes, where there were any."""
-        free = [s.name for s in self.sealed("runs") if not (self.root / "kept" / s.name).exists()]
-        return {name: freed for name in free if (freed := self.drop_model(name))}
+        """Drop all models that are not kept; run → bytes, where there were any."""
+        names = [sealed.name for sealed in self.sealed("runs")]
+        return {name: freed for name in names if (freed := self.drop_model(name))}
 
     def _lock(self, kind: str, name: str) -> FileLock:
         folder = self.root / "locks"

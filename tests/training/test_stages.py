@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from erlib.config import DataSpec, EvalSpec, OptimiserSpec
-from erlib.training import executors
+from erlib.training import schedule
 from erlib.training.stages import Stage, carry_out, plan
 
 HERE = {"executor": "local", "device": "cpu"}
@@ -55,10 +55,11 @@ def test_a_stage_whose_items_are_known_is_planned_item_by_item(spec):
 
 def test_runs_that_are_known_beforehand_are_trained_together(spec, tmp_path, monkeypatch):
     calls = []
-    train_all = executors.run
+    make_all = schedule.make_all
     monkeypatch.setattr(
-        "erlib.training.stages.run",
-        lambda specs, **where: calls.append(list(specs)) or train_all(specs, **where),
+        "erlib.training.stages.make_all",
+        lambda store, models, runs, *others: calls.append(list(runs))
+        or make_all(store, models, runs, *others),
     )
     other = spec.with_seed(9)
     stages = [
