@@ -6,9 +6,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from erlib.config import PROFILES, SOURCES, load_profile, project_root
+from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import unknown
 from erlib.papers import NOTEBOOKS
 
@@ -128,27 +129,31 @@ def run_command(options: argparse.Namespace) -> int:
 
 
 def print_plan(settings: dict[str, Settings]) -> int:
-    """What every stage of the chosen notebooks can cost at the most."""
+    """What every stage of the chosen notebooks can cost at the most; and the disk that is taken at
+    a time, with what the notebooks before keep."""
     import pandas as pd
 
-    from erlib.training.stages import plan
+    from erlib.training.executors import default_device
+    from erlib.training.stages import peak, plan
+    from erlib.training.workers import worker_count
 
-    tables = []
+    workers = worker_count(default_device())
+    tables, kept, most = [], 0.0, 0.0
     for paper, chosen in settings.items():
         profile = load_profile(chosen.profile)
         stages = importlib.import_module(f"erlib.papers.{paper}").grid(chosen)
-        table = plan(
-            stages,
-            seconds_per_step=profile["seconds_per_step"],
-            megabytes_per_run=profile["megabytes_per_run"],
-        )
+        size = partial(run_gigabytes, profile)
+        table = plan(stages, seconds_per_step=profile["seconds_per_step"], gigabytes=size)
+        most = max(most, kept + peak(stages, size, workers))
+        kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)
         tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
     print(whole.to_string(index=False, float_format="{:.2f}".format))
     print(
-        f"at most {whole['hours'].sum():.1f} hours and {whole['gigabytes'].sum():.1f} GB, "
-        "less what the store has already"
+        f"at most {whole['hours'].sum():.1f} hours; {kept:.1f} GB for the models that are kept, at "
+        f"most {most:.1f} GB at a time with {workers} worker{'s' * (workers > 1)}; less what the "
+        "store has already"
     )
     return 0
 

@@ -116,15 +116,20 @@ def in_order(runs: Sequence[RunSpec], asked: Mapping[RunSpec, Sequence[EvalSpec]
     return [task for _, task in sorted(tasks, key=lambda pair: pair[0])]
 
 
-def most_at_once(models: Models, runs: Sequence[RunSpec], there: set[RunSpec]) -> int:
-    """How many models are on disk at the most while these runs are made one by one, what is asked
-    of them included, and `there` is the set of those that are, which `models.drop` takes from."""
+def most_at_once(
+    models: Models,
+    runs: Sequence[RunSpec],
+    there: set[RunSpec],
+    size: Callable[[RunSpec], float],
+) -> float:
+    """The most that models take on disk while these runs are made one by one, with what is asked of
+    them. `there` are those on disk, which `models.drop` takes from."""
     tasks = in_order(runs, {run: list(models.asked[run]) for run in runs})
     models.begin(tasks)
-    most = len(there)
+    most = 0.0
     for task in tasks:
         there.add(task.run)
-        most = max(most, len(there))
+        most = max(most, sum(map(size, there)))
         models.done(task)
     return most
 

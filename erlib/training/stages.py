@@ -25,7 +25,7 @@ from erlib.training.executors import (
     with_origins,
 )
 from erlib.training.identity import run_hash
-from erlib.training.schedule import Models, make_all
+from erlib.training.schedule import Models, make_all, most_at_once
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]
@@ -109,6 +109,7 @@ def carry_out(
             runs = [s for s in specs if isinstance(s, RunSpec)]
             measured = [s for s in specs if isinstance(s, EvalSpec)]
             _expect(stage, runs, models)
+            _expect_origins(stage, runs, models)
             make_all(kept, models, runs, measured, device)
             if runs:
                 table = run(runs, executor=executor, store=store, device=device)
@@ -129,22 +130,30 @@ def _known(stages: Sequence[Stage], models: Models) -> list[RunSpec]:
         listed = [spec for spec in stage.listed if isinstance(spec, RunSpec)]
         _expect(stage, listed, models)
         known |= dict.fromkeys(listed)
+    for stage in stages:
+        _expect_origins(stage, known.keys() & set(stage.listed), models)
     return list(known)
 
 
 def _expect(stage: Stage, runs: Iterable[RunSpec], models: Models) -> None:
     for spec in runs:
         models.expect(spec, stage.asked(spec), keep=stage.keeps(spec))
+
+
+def _expect_origins(stage: Stage, runs: Iterable[RunSpec], models: Models) -> None:
+    """Runs that are in no stage, but rested on: what else may rest on them cannot be told."""
+    for spec in runs:
         for start in with_origins(origins(spec)):
-            if start not in models.asked:  # it is in no stage, or in a later one
+            if start not in models.asked:
                 models.expect(start, None, keep=stage.keeps(start))
 
 
 def plan(
-    stages: Sequence[Stage], *, seconds_per_step: float, megabytes_per_run: float
+    stages: Sequence[Stage], *, seconds_per_step: float, gigabytes: Callable[[RunSpec], float]
 ) -> pd.DataFrame:
-    """For each stage, the most it can take: items, optimiser steps, hours and disk."""
-    rows = []
+    """For each stage, the most it can take: items, optimiser steps, hours, and disk for the models
+    that it keeps, of which one has so many `gigabytes`."""
+    rows, kept = [], set()
     for stage in stages:
         row = {"stage": stage.name, "at most": stage.maximum}
         sample = stage.sample
@@ -155,8 +164,9 @@ def plan(
                 "what": "runs",
                 "steps": steps,
                 "hours": steps * seconds_per_step / 3600,
-                "gigabytes": stage.maximum * megabytes_per_run / 1024,
+                "gigabytes": sum(gigabytes(s) for s in _kept(stage) if s not in kept),
             }
+            kept.update(_kept(stage))
         else:
             batches = sum(planned_batches(s) for s in each if isinstance(s, EvalSpec))
             row |= {
@@ -167,6 +177,45 @@ def plan(
             }
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _kept(stage: Stage) -> list[RunSpec]:
+    """The runs of a stage that keep their models, as far as its samples tell."""
+    sample = stage.sample
+    each = sample if isinstance(sample, Sequence) else [sample] * stage.maximum
+    return [spec for spec in each if isinstance(spec, RunSpec) and stage.keeps(spec)]
+
+
+def peak(stages: Sequence[Stage], size: Callable[[RunSpec], float], workers: int) -> float:
+    """The most that a grid's models take on disk at a time, in the unit of `size`.
+
+    Beside those that are finished, each worker has one more, and the states of the run in work. A
+    stage of which only one description is known counts with all its runs, unless all that is asked
+    of them can be told.
+    """
+    there: set[RunSpec] = set()
+    models, most, more = Models(there.discard), 0.0, 0.0
+    for runs in (_known(stages, models), *(_guessed(stage, models) for stage in stages)):
+        most = max(most, most_at_once(models, runs, there, size))
+    for stage in stages:
+        if isinstance(stage.sample, RunSpec) and stage.asked(stage.sample) is None:
+            more += stage.maximum * size(stage.sample)
+    every = [*models.asked, *(s.sample for s in stages if isinstance(s.sample, RunSpec))]
+    return most + more + workers * max(size(s) * (1 + _states(s)) for s in every)
+
+
+def _guessed(stage: Stage, models: Models) -> list[RunSpec]:
+    guesses = stage.sample if stage.guessed and isinstance(stage.sample, Sequence) else []
+    runs = [spec for spec in guesses if isinstance(spec, RunSpec)]
+    _expect(stage, runs, models)
+    _expect_origins(stage, runs, models)
+    return runs
+
+
+def _states(spec: RunSpec) -> int:
+    """How many times the model a run in work takes: the best so far, and after each epoch but the
+    last a state (the model and AdamW's two moments), for a moment beside the one before."""
+    return 1 + 3 * min(2, spec.optimiser.epochs - 1)
 
 
 def planned_steps(spec: RunSpec) -> int:
