@@ -84,6 +84,6 @@ def test_the_peak_has_what_is_kept_or_held_and_for_each_worker_a_model_and_its_s
     ]
     # the start, one child and the three that cannot be told; a model and a best epoch per worker
     assert peak(stages, lambda _: 1.0, workers=2) == 2 + 3 + 2 * 2
-    longer = [replace(s, optimiser=OptimiserSpec(epochs=3)) for s in (start, *children)]
+    longer = [replace(s, optimiser=OptimiserSpec(epochs=3), start=None) for s in (start, *children)]
     many = [Stage("all", lambda r: longer, 11, longer)]
     assert peak(many, lambda _: 1.0, workers=1) == 11 + 1 + 1 + 2 * 3  # two states for a moment
