@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
@@ -315,6 +316,14 @@ def load_profile(name: str) -> dict[str, Any]:
         raise unknown("profile", name, PROFILES)
     text = (files("erlib") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:
+    """What a run's model takes on disk, as the profile estimates it."""
+    if run.model.layers and "megabytes_per_layer" in profile:
+        layers = run.model.layers * profile["megabytes_per_layer"]
+        return (profile["megabytes_of_words"] + layers) / 1000
+    return profile["megabytes_per_run"] / 1000
 
 
 def check_executor(executor: str) -> None:

@@ -110,6 +110,7 @@ def load_classifier(
         raise unknown("head", head, HEADS)
     if isinstance(name, RunSpec) or (RUN.fullmatch(str(name)) and not Path(name).is_dir()):
         name = _run_directory(name)
+    _refuse_dropped(Path(name))
     if name == "jwa" or _model_type(Path(name)) == "jwa":
         if task == "span" or layers is not None or explainer is not None:
             raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
@@ -178,6 +179,17 @@ def _run_directory(run: str | Path | RunSpec) -> Path:
             "erlib.run([spec]) lists the seeds that replace it"
         )
     return sealed.path
+
+
+def _refuse_dropped(folder: Path) -> None:
+    """An error for the folder of a run whose model was dropped to save disk."""
+    from erlib.training.store import sealed_at
+
+    if (folder / "DONE").is_file() and sealed_at(folder).dropped:
+        raise ValueError(
+            f"the model of run {folder.name} was dropped to save disk, after all had been measured "
+            f"that was asked of it; `python -m erlib runs restore {folder.name}` trains it again"
+        )
 
 
 def _model_type(directory: Path) -> str | None:

@@ -29,6 +29,7 @@ class Evaluation:
     rows: Dataset
     load: Callable[[], Classifier]
     used: pd.DataFrame | None = None
+    device: str = "cpu"
 
     @cached_property
     def classifier(self) -> Classifier:

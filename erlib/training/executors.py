@@ -11,7 +11,7 @@ import os
 import resource
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -24,7 +24,15 @@ import torch
 from datasets import Dataset
 
 from erlib.attributions.decompx import decompositions_remembered
-from erlib.config import DataSpec, EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.config import (
+    DataSpec,
+    EvalSpec,
+    RunSpec,
+    canonical,
+    check_executor,
+    run_spec_from_dict,
+    store_root,
+)
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.provenance import environment
@@ -64,7 +72,7 @@ def run(
         taken.setdefault(_seedless(spec), set()).add(spec.seed)
     rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
     tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
-    with progress_bar("training", sum(steps_of(s) for s in _with_origins(wanted)), "step") as bar:
+    with progress_bar("training", sum(steps_of(s) for s in with_origins(wanted)), "step") as bar:
         for attempt in range(1 + REPLACEMENTS):
             for first, sealed in zip(
                 tried, _train_all(kept, list(tried.values()), device, bar), strict=True
@@ -98,7 +106,7 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
     def is_missing(spec: RunSpec) -> bool:
         return store.get("runs", run_hash(spec)) is None
 
-    needed = sorted(_with_origins(list(filter(is_missing, specs))), key=_depth)
+    needed = sorted(with_origins(list(filter(is_missing, specs))), key=_depth)
     missing = list(filter(is_missing, needed))
     place = {spec: i for i, spec in enumerate(missing)}
     made = side_by_side(
@@ -106,44 +114,52 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
         missing,
         worker_count(device),
         show,
-        after=[{place[o] for o in _origins(spec) if o in place} for spec in missing],
+        after=[{place[o] for o in origins(spec) if o in place} for spec in missing],
     )
-    for sealed in made:
-        if said := vanished_words(sealed):
-            warnings.warn(f"{run_label(sealed)}: {said}", stacklevel=3)
-    for spec in _with_origins(specs):
+    warn_of_vanished(made)
+    for spec in with_origins(specs):
         if spec not in place:
             show(steps_of(spec), None, run_hash(spec))
     found = dict(zip(missing, made, strict=True))
     return [found.get(s) or make_run(store, s, device, lambda *_: None) for s in specs]
 
 
-def _with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
+def warn_of_vanished(made: Iterable[Sealed]) -> None:
+    """Tell the caller's caller which of these runs had a loss that moved no weight."""
+    for sealed in made:
+        if said := vanished_words(sealed):
+            warnings.warn(f"{run_label(sealed)}: {said}", stacklevel=4)
+
+
+def with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
     """These runs, each after those that it rests on."""
     found: dict[RunSpec, None] = {}
     for spec in specs:
-        found |= dict.fromkeys([*_with_origins(_origins(spec)), spec])
+        found |= dict.fromkeys([*with_origins(origins(spec)), spec])
     return list(found)
 
 
 def _depth(spec: RunSpec) -> int:
-    return 1 + max(map(_depth, _origins(spec)), default=0)
+    return 1 + max(map(_depth, origins(spec)), default=0)
 
 
-def _origins(spec: RunSpec) -> list[RunSpec]:
+def origins(spec: RunSpec) -> list[RunSpec]:
     """The runs that must be there first: its start, its teacher, whose rationales it reads."""
     extract, taught = spec.data.extract, spec.data.taught
     rests_on = (spec.start, extract and extract.run, taught and taught.run)
     return [run for run in rests_on if run]
 
 
-def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed:
+def make_run(
+    store: Store, spec: RunSpec, device: str, report: Report, *, model: bool = False
+) -> Sealed:
     """The run's result from the store, trained first if it is not there.
 
-    `report` is told steps as they are done: how many, the loss (or None), the run.
+    `report` is told steps as they are done: how many, the loss (or None), the run. `model`: trained
+    again if its model was dropped; without, all else that it left is enough.
     """
     name, steps = run_hash(spec), steps_of(spec)
-    if found := store.get("runs", name):
+    if (found := store.get("runs", name)) and not (model and found.dropped):
         report(steps, None, name)
         return found
     start = _finished(store, spec.start, device).path if spec.start else None
@@ -166,6 +182,8 @@ def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed
             return train(spec, folder, device, on_step, start, rows)
 
     sealed = store.make("runs", name, work)
+    if model and sealed.dropped:
+        sealed = store.restore("runs", name, work)
     report(max(0, steps - done), None, name)  # early stopping, or another process did it
     return sealed
 
@@ -207,7 +225,7 @@ def evaluate(
     missing: dict[RunSpec, list[EvalSpec]] = {}  # those of one run together: it is loaded once
     for spec in dict.fromkeys(specs):
         if kept.get("evals", eval_hash(spec)) is None:
-            missing.setdefault(_run_of(spec), []).append(spec)
+            missing.setdefault(run_of(spec), []).append(spec)
     groups = sorted(missing.values(), key=len, reverse=True)
     with progress_bar("evaluating", len(specs), "evaluation") as bar:
         bar.update(len(specs) - sum(len(group) for group in groups))
@@ -227,8 +245,8 @@ def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:
     return {
         "eval": sealed.name,
         "status": sealed.status,
-        "run": run_hash(_run_of(spec)),
-        "seed": _run_of(spec).seed,
+        "run": run_hash(run_of(spec)),
+        "seed": run_of(spec).seed,
         "corpus": spec.data.corpus,
         "split": spec.split,
         "kind": spec.kind,
@@ -259,7 +277,7 @@ def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.D
 
 def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
     """The evaluation's result from the store, measured first if it is not there."""
-    name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), _run_of(spec)
+    name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), run_of(spec)
     if found := store.get("evals", name):
         return found
 
@@ -284,6 +302,7 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
                             rows.select(chosen),
                             partial(_trained, store, run_spec, device),
                             None if used is None else used.iloc[chosen.start : chosen.stop],
+                            device,
                         )
                     )
                     table.to_parquet(part.with_suffix(".tmp"), index=False)
@@ -337,10 +356,31 @@ def _with_lessons(store: Store, device: str, data: DataSpec, split: str, texts: 
     return with_lessons(texts, tables[0], tables[1] if len(tables) > 1 else None)
 
 
-def _run_of(spec: EvalSpec) -> RunSpec:
+def run_of(spec: EvalSpec) -> RunSpec:
+    """The run that is measured."""
     if spec.run is None:
         raise ValueError("this EvalSpec names no run; only RunSpec.each_epoch may leave it out")
     return spec.run
+
+
+def trained_folder(spec: RunSpec, *, store: StorePath = None, device: str | None = None) -> Path:
+    """The folder of a run with its model in it: trained first, or again if that was dropped."""
+    return _finished(open_store(store), spec, device or default_device()).path
+
+
+def restored_folder(prefix: str, *, store: StorePath = None) -> Path:
+    """The folder of the run whose hash begins so, with its model, which is kept from now on."""
+    opened = open_store(store)
+    sealed = opened.find("runs", prefix)
+    spec = run_spec_from_dict(sealed.read("spec.json"))
+    if run_hash(spec) != sealed.name:
+        raise ValueError(
+            f"run {sealed.name} was made by another version of erlib or from other data; what it "
+            f"describes is now run {run_hash(spec)}"
+        )
+    folder = trained_folder(spec, store=store)
+    opened.keep_model(sealed.name)
+    return folder
 
 
 def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:
@@ -350,9 +390,9 @@ def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:
 def _finished(store: Store, spec: RunSpec, device: str) -> Sealed:
     """The run with its model, trained first if it is not there."""
     sealed = store.get("runs", run_hash(spec))
-    if sealed is None:
+    if sealed is None or sealed.dropped:
         with progress_bar("training", steps_of(spec), "step") as bar:
-            sealed = make_run(store, spec, device, lambda count, *_: bar.update(count))
+            sealed = make_run(store, spec, device, lambda n, *_: bar.update(n), model=True)
     if sealed.status == "lost":
         raise ValueError(f"run {sealed.name} was lost and has no model to go on from")
     return sealed

@@ -28,6 +28,7 @@ def runs_table(store: Store) -> pd.DataFrame:
                 "objective": objective_text(spec),
                 "seed": spec["seed"],
                 "dev_f1": _dev_f1(sealed),
+                "weights": "dropped" if sealed.dropped else "",
                 "seconds": sealed.read("provenance.json")["seconds"],
             }
         )

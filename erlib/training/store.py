@@ -3,29 +3,38 @@
 A result is made in `<kind>/<hash>.partial`, sealed with `DONE` (its status and the sha256 of every
 file) and moved to `<kind>/<hash>` in one rename. A lock per hash keeps two processes from making
 the same thing; it goes with its process. A result whose files do not match `DONE` is made again.
+
+The files of a run's model (`MODEL`) may be dropped: `DONE` then keeps their sha256 under `dropped`,
+and what is trained again in their place must have the same. Only a process that works on the store
+alone drops anything (`in_use`), so that nobody's model goes while it is being read.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from filelock import FileLock, Timeout
 
 KINDS = ("runs", "evals")
+MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """A finished result: its folder and the status in its `DONE`."""
+    """A finished result: its folder, and what its `DONE` says: the status, and the sha256 of files
+    that were dropped."""
 
     path: Path
     status: str
+    dropped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -43,6 +52,8 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._checked: set[Path] = set()
+        self._users = 0  # how often `in_use` is open in this process
+        self._use: IO[str] | None = None
 
     def get(self, kind: str, name: str) -> Sealed | None:
         """The intact result, or None if it is missing or damaged.
@@ -53,7 +64,7 @@ class Store:
         if not (path / "DONE").exists() or (path not in self._checked and damage(path)):
             return None
         self._checked.add(path)
-        return Sealed(path, json.loads((path / "DONE").read_text(encoding="utf-8"))["status"])
+        return sealed_at(path)
 
     def make(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result, made by `work(folder) -> status` unless it is there already.
@@ -75,6 +86,92 @@ class Store:
             self._checked.add(path)
             return Sealed(path, status)
 
+    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """The result with what was dropped of it, which `work` makes again, byte for byte."""
+        with self._lock(kind, name):
+            found = self.get(kind, name)
+            if found is None:
+                raise ValueError(f"{name} is not in {self.root}, or damaged: nothing to restore")
+            if not found.dropped:
+                return found  # another process was faster
+            partial = found.path.with_name(f"{name}.partial")
+            partial.mkdir(parents=True, exist_ok=True)
+            work(partial)
+            for file, sha in found.dropped.items():
+                if not (partial / file).exists() or checksum(partial / file) != sha:
+                    shutil.rmtree(partial)
+                    raise RuntimeError(
+                        f"{name} was made again, and its {file} is not the one that was dropped "
+                        f"(sha256 {sha}): this machine or these libraries compute other numbers "
+                        f"than those in {found.path}/provenance.json. Remove {found.path}, and "
+                        "what was measured of it, to begin anew"
+                    )
+            for file in found.dropped:
+                (partial / file).rename(found.path / file)
+            _reseal(found.path, dropped={})
+            shutil.rmtree(partial)
+            return sealed_at(found.path)
+
+    def drop_model(self, name: str) -> int:
+        """Drop the model of a run, if it has one that is not kept and nobody else works on the
+        store; how many bytes."""
+        path = self.root / "runs" / name
+        if (self.root / "kept" / name).exists() or not (path / "DONE").exists():
+            return 0
+        with self.in_use(), self._alone() as alone:
+            if not alone:
+                return 0
+            done = json.loads((path / "DONE").read_text(encoding="utf-8"))
+            sums = {**done["sha256"], **done.get("dropped", {})}
+            files = [path / file for file in MODEL if (path / file).exists()]
+            if files:  # sealed first: a kill leaves a file too many, and no damage
+                _reseal(path, dropped={file: sums[file] for file in MODEL if file in sums})
+            freed = sum(file.stat().st_size for file in files)
+            for file in files:
+                file.unlink()
+            return freed
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While open, no other process drops anything."""
+        if self._use is None:
+            folder = self.root / "locks"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._use = (folder / "in-use.lock").open("a")
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._use.close()
+                self._use = None
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """While open, nobody else can begin to use the store; False if somebody does already."""
+        assert self._use is not None
+        try:
+            fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            alone = False
+        try:
+            yield alone
+        finally:
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+
+    def keep_model(self, name: str) -> None:
+        """Note that this run's model is not to be dropped."""
+        (self.root / "kept").mkdir(exist_ok=True)
+        (self.root / "kept" / name).touch()
+
+    def drop_models(self) -> dict[str, int]:
+        """Drop all models that are not kept; run → bytes, where there were any."""
+        names = [sealed.name for sealed in self.sealed("runs")]
+        return {name: freed for name in names if (freed := self.drop_model(name))}
+
     def _lock(self, kind: str, name: str) -> FileLock:
         folder = self.root / "locks"
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,8 +181,7 @@ class Store:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
-                status = json.loads(done.read_text(encoding="utf-8"))["status"]
-                yield Sealed(done.parent, status)
+                yield sealed_at(done.parent)
 
     def find(self, kind: str, prefix: str) -> Sealed:
         """The one result whose hash begins with `prefix`."""
@@ -114,6 +210,23 @@ class Store:
                 return True
         except Timeout:  # somebody is making it right now
             return False
+
+
+def sealed_at(path: Path) -> Sealed:
+    """What the `DONE` of a folder says."""
+    done = json.loads((path / "DONE").read_text(encoding="utf-8"))
+    return Sealed(path, done["status"], done.get("dropped", {}))
+
+
+def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
+    """Write the `DONE` of a folder again: these files are gone, all others are there."""
+    done = json.loads((path / "DONE").read_text(encoding="utf-8"))
+    sums = {**done["sha256"], **done.pop("dropped", {})}
+    done["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
+    if dropped:
+        done["dropped"] = dict(dropped)
+    (path / "DONE.tmp").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+    (path / "DONE.tmp").rename(path / "DONE")
 
 
 def damage(path: Path) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from erlib.config import (
     CheckpointRule,
@@ -23,7 +24,7 @@ from erlib.config import (
 )
 from erlib.papers.agreement.vectors import glove_file, word_vectors
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
+from erlib.training.stages import Results, Stage, no_model
 
 MODELS = ("JWA", "DBERT")
 SETS = ("SUBJ", "SST", "TREC", "IMDB")
@@ -205,10 +206,11 @@ def grid(settings: Settings) -> list[Stage]:
     first = measures(settings, System("DBERT", tasks(settings)[0], "Base"), sample)[0]
     # Runs that need no result are listed beforehand, unless making the list reads word vectors.
     early = glove_file() is None
+    run_stage = partial(Stage, asked=partial(_asked, settings), keeps=partial(_kept, settings))
     return [
-        Stage("base", base_runs, len(base), base_runs({}) if early else sample),
+        run_stage("base", base_runs, len(base), base_runs({}) if early else sample),
         *(_search_stage(settings, step, early=early and step == 0) for step in range(steps)),
-        Stage(
+        run_stage(
             "regularised",
             regularised_runs,
             sum(len(seeds_of(settings, s)) for s in regularised),
@@ -262,7 +264,39 @@ def _search_stage(settings: Settings, step: int, *, early: bool) -> Stage:
         ]
 
     sample = specs({}) if early else _sample(settings)
-    return Stage(f"λ search {step + 1}", specs, len(cells), sample)
+    return Stage(
+        f"λ search {step + 1}",
+        specs,
+        len(cells),
+        sample,
+        asked=partial(_asked, settings),
+        keeps=no_model,
+    )
+
+
+def system_of(settings: Settings, run: RunSpec) -> System:
+    """The cell that a run belongs to."""
+    model = "DBERT" if run.model.name == settings.grid["models"]["DBERT"]["name"] else "JWA"
+    task = next(t for t in tasks(settings) if t.corpus == run.data.corpus)
+    weight = run.objective[-1].weight
+    known = (v for v in (*VARIANTS, *AUDITED) if objective(v, weight) == run.objective)
+    return System(model, task, next(known))
+
+
+def _asked(settings: Settings, run: RunSpec) -> list[EvalSpec]:
+    """What is measured of a finished run; nothing of one that only the search looks at."""
+    system = system_of(settings, run)
+    if not run.each_epoch or system.variant not in VARIANTS:
+        return []
+    answers = replace(run.each_epoch[0], run=run)  # beside those of the frozen encoder
+    compared = system.model == "DBERT" and system.variant == "Base"
+    return [*measures(settings, system, run), *([answers] if compared else [])]
+
+
+def _kept(settings: Settings, run: RunSpec) -> bool:
+    system = system_of(settings, run)
+    named = system.task.paper in settings.grid["keep"] and system.variant in ("Base", "Tying")
+    return named and run.seed == settings.seeds[0]
 
 
 def search_spec(settings: Settings, system: System, weight: float) -> RunSpec:

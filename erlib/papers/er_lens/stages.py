@@ -31,7 +31,7 @@ from erlib.papers.er_lens.systems import (
     system_of,
 )
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
+from erlib.training.stages import Results, Stage, no_model, nothing
 
 RANDOM = "random"
 AUDITED = ("Baseline", "ER+Att")  # trained once more with the embedding block applied twice
@@ -60,6 +60,12 @@ def grid(settings: Settings) -> list[Stage]:
     measured = eval_specs(settings, [(s.seed, s) for s in (*alone, *free, *constrained)])
     checked = audit_evals(settings)
 
+    def asked(run: RunSpec) -> list[EvalSpec]:
+        return [*eval_specs(settings, [(run.seed, run)]), *(e for e in checked if e.run == run)]
+
+    def kept(run: RunSpec) -> bool:
+        return run.seed == settings.seeds[0] and system_of(run) in settings.grid["keep"]
+
     def under_bounds(results: Results) -> list[RunSpec]:
         found = {guide: bounds_of(results["explanation_only"], guide) for guide in GUIDES}
         # IxG's, which take twice as long, come first: else a core would wait for the last of them
@@ -70,14 +76,14 @@ def grid(settings: Settings) -> list[Stage]:
         return eval_specs(settings, list(zip(runs["place"], runs["spec"], strict=True)))
 
     return [
-        *([Stage("starts", lambda results: starts, len(starts), starts)] if starts else []),
-        Stage("explanation_only", lambda results: alone, len(alone), alone),
-        Stage("systems", lambda results: free, len(free), free),
-        Stage("constrained", under_bounds, len(constrained), constrained[0]),
-        Stage("sweep", lambda results: sweep, len(sweep), sweep),
-        Stage("audit", lambda results: audit, len(audit), audit),
+        *([Stage("starts", lambda r: starts, len(starts), starts, keeps=no_model)] * bool(starts)),
+        Stage("explanation_only", lambda r: alone, len(alone), alone, asked=asked, keeps=kept),
+        Stage("systems", lambda r: free, len(free), free, asked=asked, keeps=kept),
+        Stage("constrained", under_bounds, len(constrained), constrained, guessed=True, keeps=kept),
+        Stage("sweep", lambda r: sweep, len(sweep), sweep, asked=nothing, keeps=no_model),
+        Stage("audit", lambda r: audit, len(audit), audit, asked=asked, keeps=no_model),
         Stage("measurements", measure, len(measured), measured[0]),
-        Stage("audit_measurements", lambda results: checked, len(checked), checked[0]),
+        Stage("audit_measurements", lambda r: checked, len(checked), checked[0]),
     ]
 
 

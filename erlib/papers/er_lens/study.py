@@ -31,8 +31,7 @@ from erlib.papers.er_lens.systems import (
 )
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
-from erlib.training.identity import run_hash
+from erlib.training.executors import default_device, per_text, trained_folder
 from erlib.training.stages import Results
 
 MEASURES = {
@@ -104,10 +103,9 @@ class Study:
         self, system: str, place: int, quirks: tuple[str, ...] | None = None
     ) -> Classifier:
         """The trained model of a run, as it was or with other quirks."""
-        store = open_store(self.settings.store)
-        path = store.root / "runs" / run_hash(self.spec(system, place))
-        device = self.settings.device or default_device()
-        return load_classifier(str(path), quirks=quirks).to(device)
+        store, device = self.settings.store, self.settings.device
+        path = trained_folder(self.spec(system, place), store=store, device=device)
+        return load_classifier(str(path), quirks=quirks).to(device or default_device())
 
     def bounds(self, guide: str) -> Bounds:
         """The bounds that the constrained runs of a technique were trained with."""

@@ -18,7 +18,7 @@ from erlib.papers.ivra.measurements import Cell
 from erlib.papers.ivra.systems import CRITERIA, answers_as
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
+from erlib.training.executors import default_device, open_store, per_text, trained_folder
 from erlib.training.identity import run_hash
 from erlib.training.stages import Results
 
@@ -234,8 +234,9 @@ class Study:
 
     def classifier(self, spec: RunSpec) -> Classifier:
         """The trained model of a run."""
-        device = self.settings.device or default_device()
-        return load_classifier(str(self._sealed(spec))).to(device)
+        store, device = self.settings.store, self.settings.device
+        path = trained_folder(spec, store=store, device=device)
+        return load_classifier(str(path)).to(device or default_device())
 
     def _sealed(self, spec: RunSpec) -> Any:
         sealed = open_store(self.settings.store).get("runs", run_hash(spec))

@@ -12,8 +12,7 @@ from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
-from erlib.training.identity import run_hash
+from erlib.training.executors import default_device, per_text, trained_folder
 from erlib.training.stages import Results
 
 METRICS = {
@@ -63,7 +62,5 @@ def not_trained(results: Results) -> set[RunSpec]:
 
 def trained(settings: Settings, spec: RunSpec) -> Classifier:
     """The model of a run that the grid has trained."""
-    sealed = open_store(settings.store).get("runs", run_hash(spec))
-    if sealed is None:
-        raise ValueError(f"run {run_hash(spec)} has not been trained; carry out the grid first")
-    return load_classifier(str(sealed.path)).to(settings.device or default_device())
+    path = trained_folder(spec, store=settings.store, device=settings.device)
+    return load_classifier(str(path)).to(settings.device or default_device())
