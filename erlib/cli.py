@@ -204,8 +204,9 @@ def runs_command(options: argparse.Namespace) -> int:
         if not options.run:
             raise ValueError("which run? `python -m erlib runs show HASH`")
         sealed = store.find("runs", options.run)
-        for file in ("spec.json", "metrics.json", "provenance.json"):
-            print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
+        for file in ("spec.json", "metrics.json", "provenance.json", "failure.json", "log.txt"):
+            if (sealed.path / file).exists():
+                print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
     elif options.action == "verify":
         wrong = {path: faults for path, faults in store.verify().items() if faults}
         for path, faults in wrong.items():

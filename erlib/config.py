@@ -7,6 +7,7 @@ A description says everything that decides the numbers of a run and nothing else
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -123,6 +124,11 @@ class UpdateSpec:
     name: str = "plain"
     options: tuple[tuple[str, Any], ...] = ()
 
+    def __post_init__(self) -> None:
+        for name, value in self.options:
+            if name == "lr" or name.endswith("_lr"):
+                check_rate(name, value)
+
 
 def update(name: str, **options: Any) -> UpdateSpec:
     """`update("constrained", term="explanation", bound=0.03, lr=0.05)`, in a fixed order."""
@@ -174,6 +180,16 @@ class OptimiserSpec:
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
+        check_rate("lr", self.lr)
+        check_rate("head_lr", self.head_lr)
+
+
+def check_rate(name: str, rate: Any) -> None:
+    """Refuse what is no learning rate (None: another's is used). None is too high: a run that
+    diverges is a run, and is told of as failed. Of 0, no weight moves: an untrained model."""
+    number = isinstance(rate, int | float) and not isinstance(rate, bool)
+    if rate is not None and not (number and math.isfinite(rate) and rate >= 0):
+        raise ValueError(f"{name} is a finite number from 0 on, not {rate!r}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from erlib.training.checkpoints import VANISHED
+from erlib.training.checkpoints import LOG_FILE, VANISHED
+from erlib.training.failures import FAILED, FAILURE_FILE, why
 from erlib.training.store import Sealed, Store
 
 
@@ -23,12 +24,12 @@ def runs_table(store: Store) -> pd.DataFrame:
                 "status": sealed.status,
                 "corpus": spec["data"]["corpus"],
                 "source": spec["data"]["source"],
-                "texts": metrics["train_texts"],
+                "texts": metrics.get("train_texts"),
                 "model": spec["model"]["name"],
                 "objective": objective_text(spec),
                 "seed": spec["seed"],
                 "dev_f1": _dev_f1(sealed),
-                "seconds": sealed.read("provenance.json")["seconds"],
+                "seconds": sealed.read("provenance.json").get("seconds"),
             }
         )
     return pd.DataFrame(rows)
@@ -81,6 +82,31 @@ def vanished_words(sealed: Sealed) -> str:
     return f"no weight was moved by {' and '.join(parts)}" if parts else ""
 
 
+def eval_label(sealed: Sealed) -> str:
+    """`plausibility by decompx on movie_snippets, test · Baseline · minilm · seed 1 · 66a797`."""
+    spec = sealed.read("spec.json")
+    by = f" by {spec['method']}" if spec["method"] else ""
+    run = spec["run"]
+    parts = [
+        f"{spec['kind']}{by} on {spec['data']['corpus']}, {spec['split']}",
+        _system(run),
+        _model(run["model"]),
+        f"seed {run['seed']}",
+        sealed.name[:6],
+    ]
+    return " · ".join(parts)
+
+
+def remarks(sealed: Sealed) -> list[str]:
+    """What its owner should know: why it failed (if not for another's sake), which saved epochs
+    were put aside, which losses moved nothing."""
+    if sealed.status == FAILED:
+        return [] if sealed.read(FAILURE_FILE)["rests_on"] else [f"failed. {why(sealed)}"]
+    log = sealed.path / LOG_FILE
+    said = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [*said, *filter(None, [vanished_words(sealed)])]
+
+
 def _model(model: Mapping[str, Any]) -> str:
     """`minilm, 2 layers, ivra-sparsemax`: the encoder, and what was done to it."""
     layers = f"{model['layers']} layer{'s' * (model['layers'] > 1)}" if model["layers"] else ""
@@ -89,7 +115,7 @@ def _model(model: Mapping[str, Any]) -> str:
 
 
 def _dev_f1(sealed: Sealed) -> float | None:
-    return (sealed.read("metrics.json")["best"] or {}).get("dev_f1_macro")
+    return (sealed.read("metrics.json").get("best") or {}).get("dev_f1_macro")
 
 
 def _system(spec: Mapping[str, Any]) -> str:

@@ -2,14 +2,15 @@
 
 A result is made in `<kind>/<hash>.partial`, sealed with `DONE` (its status and the sha256 of every
 file) and moved to `<kind>/<hash>` in one rename. A lock per hash keeps two processes from making
-the same thing; it goes with its process. A result whose files do not match `DONE` is made again.
+the same thing; it goes with its process. A result whose files do not match `DONE` is made again;
+one that was sealed but not yet moved, when its process was killed, only has to be moved.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
@@ -33,8 +34,11 @@ class Sealed:
         return self.path.name
 
     def read(self, file: str) -> Any:
-        """One of its JSON files."""
-        return json.loads((self.path / file).read_text(encoding="utf-8"))
+        """One of its JSON files; empty where the result failed before there was one."""
+        path = self.path / file
+        if self.status == "failed" and not path.exists():
+            return {}
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 class Store:
@@ -53,7 +57,7 @@ class Store:
         if not (path / "DONE").exists() or (path not in self._checked and damage(path)):
             return None
         self._checked.add(path)
-        return Sealed(path, json.loads((path / "DONE").read_text(encoding="utf-8"))["status"])
+        return Sealed(path, read_seal(path)["status"])
 
     def make(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result, made by `work(folder) -> status` unless it is there already.
@@ -66,14 +70,22 @@ class Store:
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
             shutil.rmtree(path, ignore_errors=True)  # damaged, or get would have found it
-            partial.mkdir(parents=True, exist_ok=True)
-            status = work(partial)
-            sums = {str(f.relative_to(partial)): checksum(f) for f in files_of(partial)}
-            sealed = {"status": status, "sha256": sums}
-            (partial / "DONE").write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+            if (partial / "DONE").exists() and damage(partial):
+                shutil.rmtree(partial)  # killed while it was being sealed
+            if not (partial / "DONE").exists():
+                partial.mkdir(parents=True, exist_ok=True)
+                status = work(partial)
+                sealed = {"status": status, "sha256": checksums(partial)}
+                text = json.dumps(sealed, indent=1) + "\n"
+                (partial / "DONE").write_text(text, encoding="utf-8")
             partial.rename(path)
             self._checked.add(path)
-            return Sealed(path, status)
+            return Sealed(path, read_seal(path)["status"])
+
+    def forget(self, status: str) -> list[Path]:
+        """Remove the results of this status, so that they are made again when next needed."""
+        doomed = [s.path for kind in KINDS for s in self.sealed(kind) if s.status == status]
+        return [path for path in doomed if self._remove_idle(path)]
 
     def _lock(self, kind: str, name: str) -> FileLock:
         folder = self.root / "locks"
@@ -84,8 +96,10 @@ class Store:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
-                status = json.loads(done.read_text(encoding="utf-8"))["status"]
-                yield Sealed(done.parent, status)
+                try:
+                    yield Sealed(done.parent, read_seal(done.parent)["status"])
+                except ValueError:
+                    yield Sealed(done.parent, "damaged")
 
     def find(self, kind: str, prefix: str) -> Sealed:
         """The one result whose hash begins with `prefix`."""
@@ -119,17 +133,33 @@ class Store:
 def damage(path: Path) -> list[str]:
     """What differs between a sealed folder and its `DONE`."""
     try:
-        expected = json.loads((path / "DONE").read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError) as error:
+        return changes(path, read_seal(path)["sha256"])
+    except (OSError, ValueError) as error:
         return [f"DONE cannot be read ({error})"]
-    present = {str(f.relative_to(path)): f for f in files_of(path) if f.name != "DONE"}
+
+
+def read_seal(path: Path) -> dict[str, Any]:
+    """What `DONE` says: the `status`, and the `sha256` of every file."""
+    seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
+    match seal:
+        case {"status": str(), "sha256": dict()}:
+            return seal
+    raise ValueError("it has no status and checksums")
+
+
+def changes(folder: Path, expected: Mapping[str, str]) -> list[str]:
+    """What differs between the files below a folder and their `checksums` of an earlier time."""
+    present = {name: folder / name for name in expected if (folder / name).is_file()}
     missing = [f"{name} is missing" for name in expected if name not in present]
     changed = [
-        f"{name} has changed"
-        for name, sha in expected.items()
-        if name in present and checksum(present[name]) != sha
+        f"{name} has changed" for name, file in present.items() if checksum(file) != expected[name]
     ]
     return missing + changed
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """The sha256 of every file below a folder, by its path from there."""
+    return {str(f.relative_to(folder)): checksum(f) for f in files_of(folder)}
 
 
 def files_of(folder: Path) -> list[Path]:
