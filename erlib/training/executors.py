@@ -39,7 +39,7 @@ from erlib.training.failures import (
     sealing_failures,
 )
 from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring
-from erlib.training.listing import eval_label, remarks, run_label, vanished_words
+from erlib.training.listing import eval_label, failed_words, remarks, run_label, vanished_words
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
@@ -256,7 +256,7 @@ def evaluate(
             left = missing()
     made = {spec: make_evaluation(kept, spec, device) for spec in specs}
     for spec in wanted:
-        for said in remarks(made[spec]):
+        if said := failed_words(made[spec]):
             warnings.warn(f"{eval_label(made[spec])}: {said}", stacklevel=2)
     return pd.DataFrame([eval_row(made[spec], spec) for spec in specs])
 

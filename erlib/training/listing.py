@@ -97,14 +97,19 @@ def eval_label(sealed: Sealed) -> str:
     return " · ".join(parts)
 
 
-def remarks(sealed: Sealed) -> list[str]:
-    """What its owner should know: why it failed (if not for another's sake), which saved epochs
-    were put aside, which losses moved nothing."""
-    if sealed.status == FAILED:
-        return [] if sealed.read(FAILURE_FILE)["rests_on"] else [f"failed. {why(sealed)}"]
-    log = sealed.path / LOG_FILE
+def remarks(run: Sealed) -> list[str]:
+    """What its owner should know: why it failed, which saved epochs were put aside, which losses
+    moved no weight."""
+    log = run.path / LOG_FILE
     said = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return [*said, *filter(None, [vanished_words(sealed)])]
+    return [*said, *filter(None, [failed_words(run), vanished_words(run)])]
+
+
+def failed_words(sealed: Sealed) -> str:
+    """Why it failed and what can be done; empty if it did not, or only because another did."""
+    if sealed.status != FAILED or sealed.read(FAILURE_FILE)["rests_on"]:
+        return ""
+    return f"failed. {why(sealed)}"
 
 
 def _model(model: Mapping[str, Any]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from erlib.config import (
@@ -21,7 +21,6 @@ from erlib.config import (
     Extraction,
     OptimiserSpec,
     Teaching,
-    canonical,
     term,
     update,
 )
@@ -270,42 +269,30 @@ def test_a_full_disk_is_no_failure_of_the_run(spec, tmp_path, monkeypatch):
     assert list(open_store(tmp_path / "store").sealed("runs")) == []
 
 
-ORPHANED = """
-import json, os, sys
-from erlib.config import run_spec_from_dict
-from erlib.training import executors
-
-train = executors.train
-
-def slow(spec, folder, device, on_step, *others):
-    import time
-    def pause(terms, n):
-        print(os.getpid(), flush=True)
-        time.sleep(0.2)
-        on_step(terms, n)
-    return train(spec, folder, device, pause, *others)
-
-executors.train = slow
-spec = run_spec_from_dict(json.loads(sys.argv[1]))
-executors.run([spec, spec.with_seed(9)], store=sys.argv[2])
-"""
-
-
-def test_a_run_whose_parent_is_killed_has_not_failed(spec, tmp_path):
+def test_a_run_whose_parent_is_killed_has_not_failed(spec, tmp_path, monkeypatch):
     """Its worker finds nobody to tell of its steps."""
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ORPHANED, canonical(spec), str(tmp_path / "store")],
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "ERLIB_WORKERS": "2"},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert parent.stdout is not None
-    workers = {int(parent.stdout.readline()) for _ in range(4)}
-    parent.kill()
-    parent.wait()
-    ends = time.monotonic() + 20
-    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < ends:
-        time.sleep(0.05)
+    monkeypatch.setenv("ERLIB_WORKERS", "2")
+    train = executors.train
+
+    def slow(this, folder, device, on_step, *others):
+        def pause(terms, n):
+            (tmp_path / f"worker {os.getpid()}").touch()
+            time.sleep(0.1)
+            on_step(terms, n)
+
+        return train(this, folder, device, pause, *others)
+
+    monkeypatch.setattr(executors, "train", slow)
+    parent = os.fork()
+    if parent == 0:
+        run([spec, spec.with_seed(9)], store=tmp_path / "store")
+        os._exit(0)
+    while len(workers := list(tmp_path.glob("worker *"))) < 2:
+        time.sleep(0.01)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    pids = [int(path.name.split()[1]) for path in workers]
+    psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=10)
     assert list(open_store(tmp_path / "store").sealed("runs")) == []
 
 
