@@ -50,6 +50,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
     run.add_argument("--executor", default="local", help="where runs happen: local")
+    run.add_argument(
+        "--retry-failed", action="store_true", help="try again what failed in earlier starts"
+    )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
 
@@ -69,6 +72,9 @@ def parser() -> argparse.ArgumentParser:
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
     runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
     runs.add_argument("run", nargs="?", help="for show: the hash, or how it begins")
+    runs.add_argument(
+        "--failed", action="store_true", help="for gc: failed ones too, to be tried again"
+    )
     runs.set_defaults(command=runs_command)
     return top
 
@@ -82,7 +88,10 @@ def fetch_command(options: argparse.Namespace) -> int:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Execute the chosen notebooks one after another; the index is built again after each."""
+    """Execute the chosen notebooks one after another; the index is built again after each.
+
+    1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
+    """
     from erlib.parameters import check_parameters
 
     papers = options.only.split(",") if options.only else list(NOTEBOOKS)
@@ -101,12 +110,15 @@ def run_command(options: argparse.Namespace) -> int:
     if options.plan:
         return print_plan(settings)
 
-    import papermill
-
     from erlib.notebooks import execute
     from erlib.reports import build_index
+    from erlib.reports.footer import provenance
+    from erlib.training.executors import open_store
 
-    failed = []
+    if options.retry_failed:
+        forgotten = open_store().forget("failed")
+        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
+    failed: list[str] = []
     for paper in papers:
         print(
             f"erlib: {paper}, profile {options.profile}, {settings[paper].source} data, "
@@ -114,15 +126,16 @@ def run_command(options: argparse.Namespace) -> int:
         )
         try:
             print(f"erlib: report {execute(paper, parameters, project_root())}")
-        except papermill.PapermillExecutionError as error:
-            failed.append(paper)
-            print(
-                f"erlib: {paper} failed in a cell, and its report is left as it was: "
-                f"{error.ename}: {error.evalue}",
-                file=sys.stderr,
-            )
+        except Exception as error:  # one notebook does not stop the next
+            failed.append(f"{paper} stopped in {error}; its report is left as it was")
+            print(f"erlib: {failed[-1]}", file=sys.stderr)
+        else:
+            made = provenance(paper, options.profile, project_root()) or {}
+            failed += [f"{paper}: {line}" for line in made.get("failed", [])]
         index = build_index(options.profile, project_root())
     print(f"erlib: index {index}")
+    if failed:
+        print("\n".join(["erlib: failed:", *dict.fromkeys(failed)]), file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -193,7 +206,8 @@ def reports_command(options: argparse.Namespace) -> int:
 
 
 def runs_command(options: argparse.Namespace) -> int:
-    """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones."""
+    """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones, with
+    `--failed` also those that failed."""
     from erlib.training.executors import open_store
     from erlib.training.listing import runs_table
 
@@ -214,7 +228,7 @@ def runs_command(options: argparse.Namespace) -> int:
         print(f"{len(wrong)} damaged; a damaged result is made again when it is next needed")
         return 1 if wrong else 0
     else:
-        removed = store.collect_garbage()
+        removed = store.collect_garbage() + (store.forget("failed") if options.failed else [])
         print("\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} removed"]))
     return 0
 

@@ -178,7 +178,9 @@ def _run_directory(run: str | Path | RunSpec) -> Path:
             "erlib.run([spec]) lists the seeds that replace it"
         )
     if sealed.status == "failed":
-        raise ValueError(f"run {name} failed, so there is no model; `erlib runs show {name}` says why")
+        raise ValueError(
+            f"run {name} failed, so there is no model; `python -m erlib runs show {name}` says why"
+        )
     return sealed.path
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,28 @@ def failed_words(sealed: Sealed) -> str:
     if sealed.status != FAILED or sealed.read(FAILURE_FILE)["rests_on"]:
         return ""
     return f"failed. {why(sealed)}"
+
+
+def failed_lines(store: Store, runs: Iterable[str], evals: Iterable[str] = ()) -> list[str]:
+    """A line for each of these runs that failed, and for each evaluation that failed of itself:
+    hash, description, why and what can be done."""
+    found = [store.get("runs", name) for name in runs]
+    found += [_cause(store, store.get("evals", name)) for name in evals]
+    failed = dict.fromkeys(sealed for sealed in found if sealed and sealed.status == FAILED)
+    return [
+        f"{s.name}: {(run_label if s.path.parent.name == 'runs' else eval_label)(s)}: {why(s)}"
+        for s in failed
+    ]
+
+
+def _cause(store: Store, sealed: Sealed | None) -> Sealed | None:
+    """What failed (or was lost) in the first place, for this one to fail."""
+    if sealed is None or sealed.status != FAILED:
+        return sealed
+    origin = sealed.read(FAILURE_FILE)["rests_on"]
+    if not origin:
+        return sealed
+    return _cause(store, store.get("evals", origin) or store.get("runs", origin))
 
 
 def _model(model: Mapping[str, Any]) -> str:

@@ -16,7 +16,6 @@ import pytest
 
 from erlib.config import (
     CheckpointRule,
-    DataSpec,
     EvalSpec,
     Extraction,
     OptimiserSpec,
@@ -87,9 +86,10 @@ def test_forty_runs_with_two_that_diverge_and_one_killed_worker_give_38_undistur
     monkeypatch.setattr(executors, "train", dying_once(marker, good[20], at=3))
     table = run([*good[:7], bad[0], *good[7:30], bad[1], *good[30:]], store=tmp_path / "disturbed")
     assert marker.exists()
-    assert table["status"].tolist() == ["done"] * 7 + ["failed"] + ["done"] * 23 + ["failed"] + [
-        "done"
-    ] * 8
+    assert (
+        table["status"].tolist()
+        == ["done"] * 7 + ["failed"] + ["done"] * 23 + ["failed"] + ["done"] * 8
+    )
     same_results(tmp_path / "disturbed", tmp_path / "undisturbed", good)
     resumed = tmp_path / "disturbed" / "runs" / run_hash(good[20]) / "provenance.json"
     assert json.loads(resumed.read_text("utf-8"))["resumed"]

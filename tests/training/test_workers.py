@@ -44,9 +44,9 @@ def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
         return begun, time.monotonic()
 
     tasks = ["root", "slow", "leaf", "leaf of the leaf"]
-    times = dict(
-        zip(tasks, side_by_side(work, tasks, 2, print, after=[(), (), {0}, {2}], killed=fail), strict=True)
-    )
+    after = [(), (), {0}, {2}]
+    results = side_by_side(work, tasks, 2, print, after, killed=fail)
+    times = dict(zip(tasks, results, strict=True))
     for earlier, later in (("root", "leaf"), ("leaf", "leaf of the leaf")):
         assert times[earlier][1] <= times[later][0]
     assert times["leaf of the leaf"][1] < times["slow"][1]  # no waiting for the whole level

@@ -13,12 +13,14 @@ from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.directions import average_relative_gain
 from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
+from erlib.papers.holes import failed
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
 from erlib.papers.ivra.systems import CRITERIA, answers_as
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, open_store, per_text
+from erlib.training.failures import FAILED, RestsOnFailure
 from erlib.training.identity import run_hash
 from erlib.training.stages import Results
 
@@ -79,8 +81,11 @@ class Study:
         return [cell for cells in make for cell in cells(self.settings)]
 
     def value(self, cell: Cell) -> float:
-        """The cell's number: a criterion's, accuracy or span F1 in points, AUC, or a share."""
+        """The cell's number: a criterion's, accuracy or span F1 in points, AUC, or a share; NaN
+        where it failed."""
         row, kind = self.rows[cell.spec], cell.spec.kind
+        if row.get("status") == FAILED:
+            return np.nan
         if kind == "predictions":
             return 100 * float(row["token_f1"] if cell.task.spans else row["accuracy"])
         if kind == "plausibility":
@@ -212,7 +217,10 @@ class Study:
     def curves(self) -> pd.DataFrame:
         """Figure 6: criterion, level, seed, epoch, loss, trained."""
         tables = []
+        holes = failed([self.results["models"]])
         for (criterion, level, seed), spec in measurements.level_runs(self.settings).items():
+            if spec in holes:
+                continue
             history = self.history(spec)
             tables.append(
                 pd.DataFrame(
@@ -241,6 +249,8 @@ class Study:
         sealed = open_store(self.settings.store).get("runs", run_hash(spec))
         if sealed is None:
             raise ValueError(f"run {run_hash(spec)} has not been trained; carry out the grid first")
+        if sealed.status == FAILED:
+            raise RestsOnFailure(sealed)
         return sealed.path
 
 

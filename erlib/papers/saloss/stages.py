@@ -9,6 +9,7 @@ import pandas as pd
 
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data.parts_of_speech import installed_tagger
+from erlib.papers.holes import measured_rows
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
     AUDIT,
@@ -70,7 +71,7 @@ def grid(settings: Settings) -> list[Stage]:
         Stage("fresh", lambda r: fresh_specs(settings, supports(r)), len(fresh), fresh[0]),
         Stage(
             "measurements",
-            lambda r: eval_specs(settings, supports(r), list(r["fresh"]["spec"])),
+            lambda r: eval_specs(settings, supports(r), measured_rows(r["fresh"])["spec"]),
             len(measured),
             measured[0],
         ),
@@ -79,7 +80,7 @@ def grid(settings: Settings) -> list[Stage]:
 
 def supports(results: Results) -> list[RunSpec]:
     """All models of full texts that tables tell of."""
-    return [*results["baselines"]["spec"], *results["systems"]["spec"]]
+    return [s for name in ("baselines", "systems") for s in measured_rows(results[name])["spec"]]
 
 
 def not_trained(results: Results) -> set[RunSpec]:
@@ -126,7 +127,7 @@ def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
 
 def search_fractions(results: Results) -> pd.DataFrame:
     """corpus, system, weight, and the fraction of tokens on dev texts, mean over attributions."""
-    table = results["search"]
+    table = measured_rows(results["search"])
     runs = [spec.run for spec in table["spec"]]
     found = pd.DataFrame(
         {
