@@ -137,6 +137,10 @@ class Study:
         """seed → run of one cell."""
         return self._cells.get((model, paper, variant), {})
 
+    def first(self, model: str, paper: str, variant: str) -> RunSpec | None:
+        """The run of the first seed that did not fail."""
+        return next(iter(self.runs_of(model, paper, variant).values()), None)
+
     @cached_property
     def _cells(self) -> dict[tuple[str, str, str], dict[int, RunSpec]]:
         groups = self.runs.groupby(["model", "set", "variant"], sort=False)

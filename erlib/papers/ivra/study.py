@@ -215,13 +215,15 @@ class Study:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """Figure 6: criterion, level, seed, epoch, loss, trained."""
+        """Figure 6: criterion, level, seed, epoch, loss (NaN where a run failed), trained."""
         tables = []
         holes = failed([self.results["models"]])
         for (criterion, level, seed), spec in measurements.level_runs(self.settings).items():
+            column = f"train_{VALUES[criterion]}"
             if spec in holes:
-                continue
-            history = self.history(spec)
+                history = pd.DataFrame({"epoch": [1], column: [np.nan]})
+            else:
+                history = self.history(spec)
             tables.append(
                 pd.DataFrame(
                     {
@@ -229,7 +231,7 @@ class Study:
                         "level": level,
                         "seed": seed,
                         "epoch": history["epoch"],
-                        "loss": history[f"train_{VALUES[criterion]}"],
+                        "loss": history[column],
                         "trained": spec not in self.untrained,
                     }
                 )
