@@ -273,7 +273,7 @@ def about_tags(settings: Settings, results: Results) -> str:
     parts = []
     for task in tasks(settings):
         mine = data[data["set"] == task.paper]
-        if mine.empty or not mine["trained"].all():
+        if mine["system"].nunique() < 2 or not mine["trained"].all():
             continue
         means = mine.pivot_table(index="tag", columns="system", values="importance")
         moved = means["SaLoss"] - means["Baseline"]
