@@ -8,6 +8,7 @@ Names stay: what is equal is written alike (`as_plain`), and a new field is `lat
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -153,6 +154,11 @@ class UpdateSpec(Description):
     name: str = "plain"
     options: Choices = ()
 
+    def __post_init__(self) -> None:
+        for name, value in self.options:
+            if name == "lr" or name.endswith("_lr"):
+                check_rate(name, value)
+
 
 def update(name: str, **options: Any) -> UpdateSpec:
     """`update("constrained", term="explanation", bound=0.03, lr=0.05)`."""
@@ -206,6 +212,16 @@ class OptimiserSpec(Description):
         super().__post_init__()
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
+        check_rate("lr", self.lr)
+        check_rate("head_lr", self.head_lr)
+
+
+def check_rate(name: str, rate: Any) -> None:
+    """Refuse what is no learning rate (None: another's is used). None is too high: a run that
+    diverges is a run, and is told of as failed. Of 0, no weight moves: an untrained model."""
+    number = isinstance(rate, int | float) and not isinstance(rate, bool)
+    if rate is not None and not (number and math.isfinite(rate) and rate >= 0):
+        raise ValueError(f"{name} is a finite number from 0 on, not {rate!r}")
 
 
 @dataclass(frozen=True)

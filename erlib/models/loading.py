@@ -178,6 +178,10 @@ def _run_directory(run: str | Path | RunSpec) -> Path:
             f"run {name} was lost: no epoch met its checkpoint rule, so there is no model; "
             "erlib.run([spec]) lists the seeds that replace it"
         )
+    if sealed.status == "failed":
+        raise ValueError(
+            f"run {name} failed, so there is no model; `python -m erlib runs show {name}` says why"
+        )
     return sealed.path
 
 

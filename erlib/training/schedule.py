@@ -13,14 +13,16 @@ from typing import Any
 from erlib.attributions.decompx import decompositions_remembered
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.training.executors import (
+    fail,
     make_evaluation,
     make_run,
     origins,
     run_of,
     steps_of,
-    warn_of_vanished,
+    tell_remarks,
     with_origins,
 )
+from erlib.training.failures import WorkerKilled
 from erlib.training.identity import eval_hash, run_hash
 from erlib.training.progress import progress_bar
 from erlib.training.store import Store
@@ -168,6 +170,10 @@ def make_all(
             _carry_out(store, tasks[index], device, lambda *said: tell("step", *said))
             tell("done", index)
 
+        def killed(index: int) -> None:
+            _fail_at(store, tasks[index])
+            models.done(tasks[index])
+
         side_by_side(
             work,
             range(len(tasks)),
@@ -177,9 +183,10 @@ def make_all(
                 {place[r] for r in {task.run, *task.reads} if r in place} - {i}
                 for i, task in enumerate(tasks)
             ],
+            killed=killed,
         )
     trained = (store.get("runs", run_hash(run)) for run in place)
-    warn_of_vanished(sealed for sealed in trained if sealed)
+    tell_remarks(sealed for sealed in trained if sealed)
 
 
 def _untrained(store: Store, runs: Iterable[RunSpec]) -> list[RunSpec]:
@@ -188,6 +195,15 @@ def _untrained(store: Store, runs: Iterable[RunSpec]) -> list[RunSpec]:
 
 def _unmeasured(store: Store, specs: Iterable[EvalSpec]) -> list[EvalSpec]:
     return [spec for spec in specs if store.get("evals", eval_hash(spec)) is None]
+
+
+def _fail_at(store: Store, task: Task) -> None:
+    """Fail what a killed worker was at; what else was asked of the run can be measured later."""
+    if not task.evals:
+        fail(store, "runs", run_hash(task.run), task.run, WorkerKilled())
+        return
+    first = _unmeasured(store, task.evals)[0]
+    fail(store, "evals", eval_hash(first), first, WorkerKilled())
 
 
 def _carry_out(store: Store, task: Task, device: str, tell: Callable[..., None]) -> None:

@@ -2,7 +2,8 @@
 
 A result is made in `<kind>/<hash>.partial`, sealed with `DONE` (its status and the sha256 of every
 file) and moved to `<kind>/<hash>` in one rename. A lock per hash keeps two processes from making
-the same thing; it goes with its process. A result whose files do not match `DONE` is made again.
+the same thing; it goes with its process. A result whose files do not match `DONE` is made again;
+one that was sealed but not yet moved, when its process was killed, only has to be moved.
 
 The files of a run's model (`MODEL`) may be dropped: `DONE` then keeps their sha256 under `dropped`,
 and what is trained again in their place must have the same. Only a process that works on the store
@@ -42,8 +43,11 @@ class Sealed:
         return self.path.name
 
     def read(self, file: str) -> Any:
-        """One of its JSON files."""
-        return json.loads((self.path / file).read_text(encoding="utf-8"))
+        """One of its JSON files; empty where the result failed before there was one."""
+        path = self.path / file
+        if self.status == "failed" and not path.exists():
+            return {}
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 class Store:
@@ -77,14 +81,22 @@ class Store:
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
             shutil.rmtree(path, ignore_errors=True)  # damaged, or get would have found it
-            partial.mkdir(parents=True, exist_ok=True)
-            status = work(partial)
-            sums = {str(f.relative_to(partial)): checksum(f) for f in files_of(partial)}
-            sealed = {"status": status, "sha256": sums}
-            (partial / "DONE").write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+            if (partial / "DONE").exists() and damage(partial):
+                shutil.rmtree(partial)  # killed while it was being sealed
+            if not (partial / "DONE").exists():
+                partial.mkdir(parents=True, exist_ok=True)
+                status = work(partial)
+                sealed = {"status": status, "sha256": checksums(partial)}
+                text = json.dumps(sealed, indent=1) + "\n"
+                (partial / "DONE").write_text(text, encoding="utf-8")
             partial.rename(path)
             self._checked.add(path)
-            return Sealed(path, status)
+            return sealed_at(path)
+
+    def forget(self, status: str) -> list[Path]:
+        """Remove the results of this status, so that they are made again when next needed."""
+        doomed = [s.path for kind in KINDS for s in self.sealed(kind) if s.status == status]
+        return [path for path in doomed if self._remove_idle(path)]
 
     def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result with what was dropped of it, which `work` makes again, byte for byte."""
@@ -121,8 +133,8 @@ class Store:
         with self.in_use(), self._alone() as alone:
             if not alone:
                 return 0
-            done = json.loads((path / "DONE").read_text(encoding="utf-8"))
-            sums = {**done["sha256"], **done.get("dropped", {})}
+            seal = read_seal(path)
+            sums = {**seal["sha256"], **seal.get("dropped", {})}
             files = [path / file for file in MODEL if (path / file).exists()]
             if files:  # sealed first: a kill leaves a file too many, and no damage
                 _reseal(path, dropped={file: sums[file] for file in MODEL if file in sums})
@@ -181,7 +193,10 @@ class Store:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
-                yield sealed_at(done.parent)
+                try:
+                    yield sealed_at(done.parent)
+                except ValueError:
+                    yield Sealed(done.parent, "damaged")
 
     def find(self, kind: str, prefix: str) -> Sealed:
         """The one result whose hash begins with `prefix`."""
@@ -214,35 +229,51 @@ class Store:
 
 def sealed_at(path: Path) -> Sealed:
     """What the `DONE` of a folder says."""
-    done = json.loads((path / "DONE").read_text(encoding="utf-8"))
-    return Sealed(path, done["status"], done.get("dropped", {}))
+    seal = read_seal(path)
+    return Sealed(path, seal["status"], seal.get("dropped", {}))
 
 
 def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
     """Write the `DONE` of a folder again: these files are gone, all others are there."""
-    done = json.loads((path / "DONE").read_text(encoding="utf-8"))
-    sums = {**done["sha256"], **done.pop("dropped", {})}
-    done["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
+    seal = read_seal(path)
+    sums = {**seal["sha256"], **seal.pop("dropped", {})}
+    seal["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
     if dropped:
-        done["dropped"] = dict(dropped)
-    (path / "DONE.tmp").write_text(json.dumps(done, indent=1) + "\n", encoding="utf-8")
+        seal["dropped"] = dict(dropped)
+    (path / "DONE.tmp").write_text(json.dumps(seal, indent=1) + "\n", encoding="utf-8")
     (path / "DONE.tmp").rename(path / "DONE")
 
 
 def damage(path: Path) -> list[str]:
     """What differs between a sealed folder and its `DONE`."""
     try:
-        expected = json.loads((path / "DONE").read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError) as error:
+        return changes(path, read_seal(path)["sha256"])
+    except (OSError, ValueError) as error:
         return [f"DONE cannot be read ({error})"]
-    present = {str(f.relative_to(path)): f for f in files_of(path) if f.name != "DONE"}
+
+
+def read_seal(path: Path) -> dict[str, Any]:
+    """What `DONE` says: the `status`, the `sha256` of every file, and of those that were `dropped`."""
+    seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
+    match seal:
+        case {"status": str(), "sha256": dict()}:
+            return seal
+    raise ValueError("it has no status and checksums")
+
+
+def changes(folder: Path, expected: Mapping[str, str]) -> list[str]:
+    """What differs between the files below a folder and their `checksums` of an earlier time."""
+    present = {name: folder / name for name in expected if (folder / name).is_file()}
     missing = [f"{name} is missing" for name in expected if name not in present]
     changed = [
-        f"{name} has changed"
-        for name, sha in expected.items()
-        if name in present and checksum(present[name]) != sha
+        f"{name} has changed" for name, file in present.items() if checksum(file) != expected[name]
     ]
     return missing + changed
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """The sha256 of every file below a folder, by its path from there."""
+    return {str(f.relative_to(folder)): checksum(f) for f in files_of(folder)}
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -623,6 +623,48 @@ def test_where_no_model_is_trained_nothing_is_said_and_nothing_stops(
             assert decide("ivra", claim, measured).verdict == "inconclusive", claim
 
 
+def failing(settings, results, *runs):
+    """The study, had these runs failed, and with them the students that they were to teach."""
+    models, table = results["models"].copy(), results["measurements"].copy()
+    holes = [
+        spec.run in runs or bool(spec.run.data.taught and spec.run.data.taught.run in runs)
+        for spec in table["spec"]
+    ]
+    numbers = [c for c in table if c not in ("eval", "spec", "kind")]
+    table["status"], models["status"] = "done", "done"
+    table.loc[holes, numbers], table.loc[holes, "status"] = np.nan, "failed"
+    models.loc[models["spec"].isin(runs), ["dev_chance_p", "status"]] = [np.nan, "failed"]
+    return {**results, "models": models, "measurements": table}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_failed_run_leaves_holes_and_stops_nothing(study, settings, results, times, seed):
+    task = s.core_task(settings)
+    systems = [s.System((criterion,), s.SPARSEMAX) for criterion in s.CRITERIA]
+    runs = [s.trained(settings, "ELECTRA", task, system, seed) for system in systems]
+    runs += [s.baseline(settings, "ELECTRA", task, seed)]
+    level = next(r for (_, _, n), r in measurements.level_runs(settings).items() if n == 0)
+    found = failing(settings, results, *runs, level)
+    holed = studies.Study(settings, found)
+    whole = tables.by_criterion(study, "COMP").long.set_index(["row", "column"])["n"]
+    n = tables.by_criterion(holed, "COMP").long.set_index(["row", "column"])["n"]
+    cell = (f"ELECTRA|{s.SPARSEMAX}", task.paper)
+    assert (whole[cell], n[cell]) == (3, 2)
+    part = claims._compare(holed, "softmax over", "COMP", s.SOFTMAX, s.SPARSEMAX)
+    assert len(part[f"softmax over {task.paper}"]["differences"]) == 2
+    assert claims.measure_claims(holed, *times)
+    assert "Not trained" not in prose.about_training(holed, found)
+    about = [prose.about_simulatability(holed), prose.about_costs(holed), prose.about_gains(holed),
+             prose.about_levels(holed), prose.about_transfer(holed), prose.about_important(holed),
+             prose.about_plausible(holed), prose.about_settings(holed),
+             prose.about_other_bases(holed), prose.about_criterion(holed, "CONS")]  # fmt: skip
+    assert all(about)
+    for made in (tables.table_5, tables.table_6, tables.table_7, tables.base_table,
+                 tables.floor_table, tables.collusion_table, figures.figure_5, figures.figure_6,
+                 figures.figure_7, figures.figure_8):  # fmt: skip
+        assert made(holed) is not None, made
+
+
 def test_sentences_say_what_the_tables_have(study):
     assert prose.about_costs(study).startswith(
         "Points against the Baseline of the same seeds; but for SIM alone, it is trained on for as "

@@ -23,6 +23,7 @@ from erlib.config import (
     term,
 )
 from erlib.papers.agreement.vectors import glove_file, word_vectors
+from erlib.papers.holes import failed
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage, no_model
 
@@ -363,10 +364,11 @@ def final_runs(settings: Settings, results: Results) -> Iterator[tuple[System, R
 
 
 def _measurements(settings: Settings, results: Results) -> list[EvalSpec]:
+    holes = failed(results.values())
     return [
         one
         for system, spec in final_runs(settings, results)
-        if system.variant in VARIANTS
+        if system.variant in VARIANTS and spec not in holes
         for one in measures(settings, system, spec)
     ]
 

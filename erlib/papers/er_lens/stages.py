@@ -5,6 +5,8 @@ Explanation-only runs come first: the bounds of the constrained ones are made fr
 
 from __future__ import annotations
 
+from math import isfinite
+
 import pandas as pd
 
 from erlib.attributions import method
@@ -30,6 +32,7 @@ from erlib.papers.er_lens.systems import (
     sweep_spec,
     system_of,
 )
+from erlib.papers.holes import failed
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage, no_model, nothing
 
@@ -47,7 +50,7 @@ def grid(settings: Settings) -> list[Stage]:
         return [
             run_spec(settings, name, seed, (bounds or {}).get(system.guide))
             for name, system in SYSTEMS.items()
-            if system.mode in modes
+            if system.mode in modes and (bounds is None or system.guide in bounds)
             for seed in seeds_of(settings, name)
         ]
 
@@ -68,6 +71,7 @@ def grid(settings: Settings) -> list[Stage]:
 
     def under_bounds(results: Results) -> list[RunSpec]:
         found = {guide: bounds_of(results["explanation_only"], guide) for guide in GUIDES}
+        found = {guide: bounds for guide, bounds in found.items() if isfinite(bounds.dev)}
         # IxG's, which take twice as long, come first: else a core would wait for the last of them
         return of_mode("constrained", bounds=found)[::-1]
 
@@ -90,10 +94,17 @@ def grid(settings: Settings) -> list[Stage]:
 def trained(results: Results) -> pd.DataFrame:
     """All finished runs of the ten systems, in their order, with `system` and `place`.
 
-    `place` is the seed that was wanted: a lost run's place is taken by its replacement.
+    `place` is the seed that was wanted: a lost run's place is taken by its replacement. A run of
+    which answers or erasure could not be measured is left out like one that failed.
     """
     stages = [results[name] for name in ("systems", "constrained", "explanation_only")]
     runs = pd.concat(stages, ignore_index=True).query("status == 'done'")
+    unmeasured = {
+        spec.run
+        for spec in failed([results.get("measurements", pd.DataFrame())])
+        if spec.kind != "plausibility"
+    }
+    runs = runs[[spec not in unmeasured for spec in runs["spec"]]]
     runs = runs.assign(
         system=[system_of(s) for s in runs["spec"]],
         place=runs["replaces"].fillna(runs["seed"]).astype(int),

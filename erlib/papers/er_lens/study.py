@@ -29,6 +29,7 @@ from erlib.papers.er_lens.systems import (
     Bounds,
     bounds_of,
 )
+from erlib.papers.holes import failed
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import default_device, per_text, trained_folder
@@ -122,7 +123,15 @@ class Study:
 
     def has(self, system: str, place: int, test: TestSet, technique: str) -> bool:
         """Was the technique taken of this run on this set?"""
-        return technique in techniques_on(self.settings, test, system, place)
+        if technique not in techniques_on(self.settings, test, system, place):
+            return False
+        spec = self.spec(system, place)
+        return plausibility_spec(self.settings, spec, test, technique) not in self.holes
+
+    @cached_property
+    def holes(self) -> set[EvalSpec]:
+        """The evaluations that failed."""
+        return failed(t for name, t in self.results.items() if name.endswith("measurements"))
 
     def plausibility(self, system: str, place: int, test: TestSet, technique: str) -> pd.DataFrame:
         """AUC, average precision and recall@k of a technique, text by text."""
@@ -242,6 +251,8 @@ class Study:
         """Of the λ sweeps: guide, weight, seed, and the dev losses `task` and `explanation`."""
         rows = []
         for _, run in self.results["sweep"].iterrows():
+            if run.get("status") == "failed":
+                continue
             for t in run["spec"].objective[1:]:  # one guide, or at λ = 0 all that are watched
                 options = dict(t.options)
                 loss = run[f"dev_{options.get('logged', 'explanation')}"]

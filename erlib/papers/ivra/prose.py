@@ -10,6 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.data import corpus_report
+from erlib.papers.holes import failed
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
 from erlib.papers.ivra.study import Study, chosen
@@ -167,7 +168,7 @@ def about_training(study: Study, results: Results) -> str:
     """
     counts = f"{len(results['models'])} models and {len(results['students'])} students."
     own = [s for s in results["models"]["spec"] if answers_as(s) == s]
-    weak = [s for s in own if s in study.untrained]
+    weak = [s for s in own if s in study.untrained - failed([results["models"]])]
     tested = _below_on_test(study)
     if not weak:
         return (

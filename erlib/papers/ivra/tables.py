@@ -233,6 +233,8 @@ def collusion_table(study: Study) -> pd.DataFrame:
     for cell in measurements.colluding(study.settings):
         student = cell.spec.run
         assert student is not None and student.data.taught is not None
+        if not np.isfinite(study.value(cell)):
+            continue
         history = study.history(student.data.taught.run)
         floor = chosen(study.by_explainer, base="ELECTRA", task=cell.task.paper, row=FLOOR)
         rows.append(

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from erlib.config import RunSpec
 from erlib.data import corpus_report
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
+from erlib.papers.holes import failed
 from erlib.papers.saloss.audit import TEXTS
 from erlib.papers.saloss.figures import MOST, importance
 from erlib.papers.saloss.stages import chosen, not_trained, search_fractions, searched
@@ -117,7 +118,8 @@ def about_training(settings: Settings, results: Results) -> str:
         )
         return ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(found.items()))
 
-    if weak := list(not_trained(results)):
+    stages = [results[name] for name in ("baselines", "systems", "fresh")]
+    if weak := list(not_trained(results) - failed(stages)):
         why = why_untrained(weak, named)
         text += (
             f" {why} Nothing is concluded from them; Tables 1, 2, 3, 7 and 8, both tables of tests "
@@ -271,7 +273,7 @@ def about_tags(settings: Settings, results: Results) -> str:
     parts = []
     for task in tasks(settings):
         mine = data[data["set"] == task.paper]
-        if mine.empty or not mine["trained"].all():
+        if mine["system"].nunique() < 2 or not mine["trained"].all():
             continue
         means = mine.pivot_table(index="tag", columns="system", values="importance")
         moved = means["SaLoss"] - means["Baseline"]

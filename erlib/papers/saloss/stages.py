@@ -9,6 +9,7 @@ import pandas as pd
 
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data.parts_of_speech import installed_tagger
+from erlib.papers.holes import measured_rows
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
     AUDIT,
@@ -94,7 +95,7 @@ def grid(settings: Settings) -> list[Stage]:
         ),
         Stage(
             "measurements",
-            lambda r: eval_specs(settings, supports(r), list(r["fresh"]["spec"])),
+            lambda r: eval_specs(settings, supports(r), measured_rows(r["fresh"])["spec"]),
             len(measured),
             measured[0],
         ),
@@ -103,7 +104,7 @@ def grid(settings: Settings) -> list[Stage]:
 
 def supports(results: Results) -> list[RunSpec]:
     """All models of full texts that tables tell of."""
-    return [*results["baselines"]["spec"], *results["systems"]["spec"]]
+    return [s for name in ("baselines", "systems") for s in measured_rows(results[name])["spec"]]
 
 
 def not_trained(results: Results) -> set[RunSpec]:
@@ -150,7 +151,7 @@ def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
 
 def search_fractions(results: Results) -> pd.DataFrame:
     """corpus, system, weight, and the fraction of tokens on dev texts, mean over attributions."""
-    table = results["search"]
+    table = measured_rows(results["search"])
     runs = [spec.run for spec in table["spec"]]
     found = pd.DataFrame(
         {
