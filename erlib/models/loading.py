@@ -36,7 +36,15 @@ from erlib.errors import unknown
 from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
 from erlib.models.families import TASKS, Family, activation_of, family_of, model_class
 from erlib.models.heads import HEADS, OWN, draw_linear
-from erlib.models.jwa import MAX_LENGTH, JWAClassifier, new_jwa, read_glove, saved_jwa
+from erlib.models.jwa import (
+    GLOVE,
+    MAX_LENGTH,
+    JWAClassifier,
+    new_jwa,
+    packaged_glove,
+    read_glove,
+    saved_jwa,
+)
 from erlib.models.learned_attention import EXPLAINERS
 
 SHAPED = {"gpt2-shaped": "GPT-2-shaped, from scratch", "llama-shaped": "Llama-shaped, from scratch"}
@@ -96,8 +104,8 @@ def load_classifier(
     quirks: oversights of a paper's code to reproduce (`QUIRKS`); a saved classifier has its own.
     explainer: learned attention beside the head, "ivra-softmax", "ivra-sparsemax", "smat" or one of
         the ablations in `erlib.models.learned_attention`.
-    glove, word_counts: for "jwa", a GloVe text file in place of the packaged encoder's word-piece
-        embeddings, and the words of the data that choose its vocabulary (see `jwa.read_glove`).
+    glove, word_counts: for "jwa", a GloVe text file in place of the packaged vectors, and the words
+        of the data that choose its vocabulary (see `jwa.read_glove`).
 
     A checkpoint with a trained head keeps it, with its task, labels and dropout: ours as erlib.json
     says, the library's as `AutoModelForSequenceClassification` or `AutoModelForQuestionAnswering`
@@ -113,6 +121,8 @@ def load_classifier(
     if name == "jwa" or _model_type(Path(name)) == "jwa":
         if task == "span" or layers is not None or explainer is not None:
             raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
+        if word_counts is not None and glove is None:
+            raise ValueError("word_counts= chooses words of the file that glove= names: give both")
         return _jwa(name, num_labels, head, specials, seed, glove, word_counts)
     for quirk in quirks or ():
         if quirk not in QUIRKS:
@@ -454,13 +464,10 @@ def _jwa(
         head = head or "er"
         if glove is not None:
             vectors, tokenizer = read_glove(Path(glove), word_counts)
-            note = f"word vectors of {Path(glove).name}, {len(vectors)} words"
         else:
-            source = _minilm()
-            assert source.weights is not None  # the packaged encoder is read into memory
-            vectors = source.weights["embeddings.word_embeddings.weight"]
-            tokenizer = source.tokenizer
-            note = "word-piece embeddings of the packaged encoder in place of GloVe"
+            vectors, tokenizer = packaged_glove()
+        name_of_vectors = GLOVE if glove is None else Path(glove).name
+        note = f"word vectors of {name_of_vectors}, {len(vectors)} words"
         with _drawing_from(seed):
             count = _label_count("classify", head, num_labels, None)
             model = new_jwa(vectors, tokenizer.pad_token_id, count)
