@@ -149,10 +149,10 @@ def test_it_is_saved_and_comes_back(cut, tmp_path):
     assert again.note == cut.note and again.encode(TEXTS) == cut.encode(TEXTS)
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["attention", "rollout", "input_x_gradient", "integrated_gradients", "deeplift", "lime", "ivra"],
-)
+METHODS = "attention rollout input_x_gradient integrated_gradients deeplift lime ivra".split()
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_text_s_scores_are_the_same_alone_and_beside_a_longer_one(method):
     model = load_classifier("smollm2", layers=1, seed=0, explainer="ivra-sparsemax")
     beside = erlib.attribute(model, TEXTS, method)[1].scores
