@@ -149,7 +149,8 @@ def test_it_is_saved_and_comes_back(cut, tmp_path):
     assert again.note == cut.note and again.encode(TEXTS) == cut.encode(TEXTS)
 
 
-METHODS = "attention rollout input_x_gradient integrated_gradients deeplift lime ivra".split()
+METHODS = ["attention", "rollout", "input_x_gradient", "integrated_gradients", "deeplift", "lime",
+           "ivra"]  # fmt: skip
 
 
 @pytest.mark.parametrize("method", METHODS)
