@@ -24,6 +24,7 @@ from erlib.data import fingerprint, load_data, select_rows
 from erlib.data.preparation import prepared
 from erlib.errors import unknown
 from erlib.losses import OBJECTIVES
+from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import kind
@@ -126,6 +127,7 @@ def run_identity(spec: RunSpec) -> dict[str, Any]:
             "update": update_class(spec.update).version,
             "scores": kind("predictions").version,  # of its epochs on dev
             **({} if explainer is None else {"explainer": VERSION}),
+            **({"jwa": jwa.VERSION} if spec.model.name == "jwa" else {}),
         },
         **_extraction(spec.data),
         **_teaching(spec.data),

@@ -285,29 +285,6 @@ def test_the_explainer_has_a_learning_rate_of_its_own():
     assert (moved.eta - 1).abs().max().item() == pytest.approx(0.5, rel=1e-2)  # Adam's first step
 
 
-@pytest.mark.parametrize(
-    ("name", "note"), [("gpt2-shaped", "GPT-2-shaped"), ("llama-shaped", "Llama-shaped")]
-)
-def test_a_decoder_from_scratch_has_the_packaged_word_pieces_and_nothing_else(name, note, tmp_path):
-    minilm = load_classifier("minilm", layers=1)
-    model = load_classifier(name, layers=1, seed=3, num_labels=3, explainer="ivra-sparsemax")
-    table = model.model.base_model.get_input_embeddings().weight
-    assert torch.equal(table, minilm.model.base_model.get_input_embeddings().weight)
-    assert model.note.startswith(f"{note}, from scratch") and model.max_length == 512
-    assert model.tokenizer.get_vocab() == minilm.tokenizer.get_vocab()
-    text = [["a", "truly", "great", "film"]]
-    inputs = model.batch(model.encode(text)).inputs
-    logits = model.forward(inputs).logits
-    assert logits.shape == (1, 3) and model.layers[0].causal
-    twin, other = (load_classifier(name, layers=1, seed=s, num_labels=3) for s in (3, 4))
-    assert torch.equal(twin.forward(inputs).logits, logits)
-    assert not torch.equal(other.forward(inputs).logits, logits)
-    model.save_pretrained(tmp_path)
-    again = load_classifier(tmp_path)
-    assert torch.equal(again.forward(inputs).logits, logits) and again.note == model.note
-    assert again.encode(text)[0].input_ids == model.encode(text)[0].input_ids
-
-
 def test_entropy_is_log_n_for_a_flat_map_and_0_for_a_single_token():
     maps = torch.tensor([[0.25] * 4, [0.0, 1.0, 0.0, 0.0]])
     torch.testing.assert_close(entropy(maps), torch.tensor([math.log(4), 0.0]))

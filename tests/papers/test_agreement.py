@@ -603,12 +603,12 @@ def test_the_audit_says_where_dropout_is_not_the_only_switch(settings):
     assert "a second switch" not in prose.audit_caption(paper)
 
 
-def test_word_pieces_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
+def test_packaged_vectors_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
     settings, monkeypatch, tmp_path
 ):
     data = systems.data_spec(settings, "JWA", systems.task_named(settings, "SST"))
     assert vectors.word_vectors(settings, data, 1) == "jwa"
-    assert "no GloVe file was given" in prose.about_data(settings)
+    assert "GloVe 6B, 50 dimensions" in prose.about_data(settings)
     monkeypatch.setenv(vectors.VARIABLE, str(tmp_path / "none.txt"))
     with pytest.raises(FileNotFoundError, match="ERLIB_GLOVE names"):
         vectors.word_vectors(settings, data, 1)
@@ -629,6 +629,8 @@ def test_jwa_trains_on_the_vectors_of_a_given_glove_file(settings, monkeypatch, 
     assert vector.tolist() == [1.5] * 8
     assert start.model.lstm.hidden_size == 4  # two directions fill the embedding's size
     assert spec.model.name == systems.run_spec(settings, base, 1).model.name  # made once
+    file.write_text(file.read_text().replace("0.5", "9.5"))  # as long, and of the same name
+    assert systems.run_spec(settings, base, 1).model.name != spec.model.name
     other = systems.run_spec(settings, base, 2).model.name
     drawn = load_classifier(other, head="agreement").model.lstm.weight_ih_l0
     assert not torch.equal(drawn, start.model.lstm.weight_ih_l0)  # a seed's own other weights

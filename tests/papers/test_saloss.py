@@ -203,7 +203,7 @@ def test_fresh_classifiers_see_the_rationales_of_their_support_at_the_task_s_sha
 ):
     specs = list(results["fresh"]["spec"])
     shares = {s.data.corpus: s.data.extract.percent for s in specs}
-    assert shares["comparative_sentiment"] == 10 and shares["movie_snippets"] == 20
+    assert shares["snli"] == 10 and shares["movie_snippets"] == 20
     for spec in specs:
         extract = spec.data.extract
         assert extract.run.seed == spec.seed and extract.run.data.corpus == spec.data.corpus

@@ -11,6 +11,7 @@ import pytest
 
 from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
 from erlib.losses import OBJECTIVES
+from erlib.models import jwa
 from erlib.training import identity
 from erlib.training.evaluations import KINDS
 from tests import corpus
@@ -67,6 +68,15 @@ def test_a_new_version_of_the_scores_on_dev_is_a_new_run(spec, monkeypatch):
     monkeypatch.setitem(KINDS, "predictions", replace(KINDS["predictions"], version=99))
     forget()
     assert identity.run_hash(spec) != before
+
+
+def test_a_jwa_on_other_vectors_is_a_new_run_and_no_other_model_is(spec, monkeypatch):
+    specs = [spec, replace(spec, model=replace(spec.model, name="jwa"))]
+    before = [identity.run_hash(s) for s in specs]
+    monkeypatch.setattr(jwa, "VERSION", 99)
+    forget()
+    assert identity.run_hash(specs[0]) == before[0]
+    assert identity.run_hash(specs[1]) != before[1]
 
 
 def test_a_corrected_label_is_a_new_run(spec, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from erlib.metrics.cartography import GROUPS
+from erlib.models.jwa import GLOVE
 from erlib.papers.agreement.audit import EXPLAINING, ONE, PREDICTING, SIX, audit
 from erlib.papers.agreement.correlations import correlations, of_whole_seeds
 from erlib.papers.agreement.groups import grouped
@@ -126,8 +127,7 @@ def about_data(settings: Settings) -> str:
     start = (
         f"the word vectors of {file.name}"
         if file
-        else "the packaged encoder's word-piece embeddings, since no GloVe file was given "
-        "(ERLIB_GLOVE)"
+        else f"the packaged word vectors ({GLOVE}), since ERLIB_GLOVE names no other file"
     )
     lines.append(
         f"JWA starts from {start}. Its BiLSTM has half of the embedding's size in each direction, "

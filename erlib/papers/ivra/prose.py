@@ -95,14 +95,14 @@ def _lengths(settings: Settings) -> list[str]:
         ]
     further = " more from the Baseline's weights" if grid.get("from_baseline") else ""
     curve = _steps(trained(settings, "ELECTRA", task, System(("COMP",)), seed, "curves"))
-    scratch = _steps(baseline(settings, "GPT-2", task, seed))
+    decoders = _steps(baseline(settings, "GPT-2", task, seed))
     taught, briefly = (recipe(settings, task, pupil_recipe(settings, s)) for s in PUPILS)
     return [
         f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps{further} for the rows of "
         f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
         f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline "
-        f"({curve} in Table 7, Figure 6 and for collusion), decoders from scratch for {scratch} "
-        "before that",
+        f"({curve} in Table 7, Figure 6 and for collusion), decoders for {decoders} before "
+        "that",
         f"students of {taught['train_rows']} texts and {taught['epochs']} epochs, elsewhere of "
         f"{briefly['train_rows']} texts and {briefly['epochs']}",
         "learning rates warm up and fall linearly where a setting names no γ",

@@ -78,9 +78,8 @@ def about_data(settings: Settings) -> str:
         lines[0] += (
             " Stand-ins are the same kind of task (short sentences, topics, a document with a "
             "query, long documents, tweets with three classes), and nothing more is claimed of "
-            "them: the first of two snippets, of which one has to say which is more positive, is "
-            "the document, the second the query. Of a long document the models see the beginning, "
-            "as many tokens as the last column says."
+            "them: SNLI's premise is the document, its hypothesis the query. Of a long document "
+            "the models see the beginning, as many tokens as the last column says."
         )
     elsewhere = [t.corpus for t in every if t.source != settings.source]
     if elsewhere:
