@@ -22,6 +22,7 @@ PROFILES = ("quick", "cpu", "paper")
 EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")
+PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 def later(default: Any) -> Any:
@@ -157,6 +158,7 @@ class OptimiserSpec:
 
     `schedule`: linear warm-up over the share `warmup` of all steps and linear decay, or constant.
     `mixed`: a batch has texts of any length, not of a similar one, at the price of padding.
+    `precision`: of training's passes and their gradients alone, see `erlib.models.precision`.
     """
 
     lr: float = 5e-5
@@ -170,10 +172,13 @@ class OptimiserSpec:
     checkpoint: CheckpointRule = CheckpointRule()
     schedule: str = "linear"
     mixed: bool = later(False)
+    precision: str = later("fp32")
 
     def __post_init__(self) -> None:
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
 
 
 @dataclass(frozen=True)
