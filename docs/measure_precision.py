@@ -243,17 +243,53 @@ def verdict(lines: pd.DataFrame) -> bool:
     return bool(moves["precisions"] <= SHARE * moves["seeds"] and (r >= CORRELATION).all())
 
 
+def table(lines: pd.DataFrame) -> str:
+    """The table of precision.md: what the rule looks at, and a few numbers beside it."""
+    head = (
+        "family", "seconds a step, fp32 / bf16", "mean \\|Δp\\|, precisions / seeds", "share",
+        "r of attention", "r of input × gradient", "dev F1, fp32 / bf16", "bf16",
+    )  # fmt: skip
+    rows = [head, ("---", *["--:"] * (len(head) - 2), "---")]
+    for family in (name for name in FAMILIES if name in set(lines["family"])):
+        of = lines[lines["family"] == family].set_index("quantity")
+        step, moves, f1 = of.loc["seconds per step"], of.loc["|Δp|"], of.loc["dev_f1_macro"]
+        r = {
+            method: "{precisions:.3f} ({seeds:.2f})".format(**of.loc[f"r of {method}"])
+            for method in ("attention", "input_x_gradient")
+        }
+        rows.append(
+            (
+                family,
+                f"{step['fp32']:.2f} / {step['bf16']:.2f} ({step['fp32'] / step['bf16']:.1f}×)",
+                f"{moves['precisions']:.4f} / {moves['seeds']:.3f}",
+                f"{moves['precisions'] / moves['seeds']:.3f}",
+                *r.values(),
+                f"{f1['fp32']:.3f} / {f1['bf16']:.3f}",
+                "passes" if verdict(of.reset_index()) else "fails",
+            )
+        )
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def write(lines: pd.DataFrame) -> None:
+    """precision.csv, and the table between the marks of precision.md."""
+    lines.to_csv(HERE / "precision.csv", index=False, float_format="%.5g")
+    page = HERE / "precision.md"
+    before, _, after = page.read_text("utf-8").partition("<!-- table -->")
+    drawn = table(pd.read_csv(HERE / "precision.csv"))
+    end = after[after.index("<!-- end -->") :]
+    page.write_text(f"{before}<!-- table -->\n\n{drawn}\n\n{end}", "utf-8")
+
+
 def main(families: list[str]) -> None:
     """Measure these families, and write them over their lines of an earlier time."""
     torch.set_num_threads(1)
     for family in families or FAMILIES:
-        lines, file = [measured(family)], HERE / "precision.csv"
+        lines, file = measured(family), HERE / "precision.csv"
         if file.exists():
             old = pd.read_csv(file)
-            lines.insert(0, old[old["family"] != family])
-        table = pd.concat(lines)
-        table.to_csv(file, index=False, float_format="%.5g")
-        print(lines[-1].to_string(), "\npasses:", verdict(lines[-1]), flush=True)
+            lines = pd.concat([old[old["family"] != family], lines])
+        write(lines)
 
 
 if __name__ == "__main__":
