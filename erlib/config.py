@@ -28,6 +28,7 @@ PROFILES = ("quick", "cpu", "paper")
 EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")
+PRECISIONS = ("fp32", "tf32", "bf16")
 
 
 def later(default: Any) -> Any:
@@ -194,6 +195,7 @@ class OptimiserSpec(Description):
 
     `schedule`: linear warm-up over the share `warmup` of all steps and linear decay, or constant.
     `mixed`: a batch has texts of any length, not of a similar one, at the price of padding.
+    `precision`: of training's passes and their gradients alone, see `erlib.models.precision`.
     """
 
     lr: float = 5e-5
@@ -207,11 +209,14 @@ class OptimiserSpec(Description):
     checkpoint: CheckpointRule = CheckpointRule()
     schedule: str = "linear"
     mixed: bool = later(False)
+    precision: str = later("fp32")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
+        if self.precision not in PRECISIONS:
+            raise unknown("precision", self.precision, PRECISIONS)
         check_rate("lr", self.lr)
         check_rate("head_lr", self.head_lr)
 

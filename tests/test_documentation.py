@@ -28,7 +28,10 @@ def examples(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.S)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/data.md", "docs/site.md"])
+PAGES = ["README.md", "CONTRIBUTING.md", "docs/data.md", "docs/precision.md", "docs/site.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_every_link_to_a_file_leads_somewhere(page: str):
     text = (ROOT / page).read_text()
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
@@ -90,3 +93,9 @@ def test_the_table_of_sites_is_what_was_measured_and_marks_the_defaults():
     drawing = runpy.run_path(str(ROOT / "docs/draw_site.py"))
     table = drawing["table"](pd.read_csv(ROOT / "docs/site.csv"))
     assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/site.md").read_text()
+
+
+def test_the_table_of_precisions_is_what_was_measured():
+    measuring = runpy.run_path(str(ROOT / "docs/measure_precision.py"))
+    table = measuring["table"](pd.read_csv(ROOT / "docs/precision.csv"))
+    assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/precision.md").read_text()

@@ -22,6 +22,7 @@ from erlib.data.encoding import Batch, Encoded, collate, encode
 from erlib.models.families import body_of, family_of
 from erlib.models.gate import AttentionGate
 from erlib.models.layers import LayerView, layer_views
+from erlib.models.precision import one_pass
 
 SETTINGS_FILE = "erlib.json"
 
@@ -159,6 +160,7 @@ class Classifier:
             return torch.zeros(len(attention_mask), dtype=torch.long, device=attention_mask.device)
         return last_real_token(attention_mask)
 
+    @one_pass
     def forward(
         self,
         inputs: Mapping[str, Tensor],
@@ -258,13 +260,23 @@ def last_real_token(attention_mask: Tensor) -> Tensor:
 
 @contextmanager
 def entry_replaced(model: PreTrainedModel, entry: Tensor | None) -> Iterator[None]:
-    """While open, the first layer reads `entry` instead of the embedding block's output."""
-    if entry is None:
+    """While open, the first layer reads `entry` instead of the embedding block's output.
+
+    Under autocast it reads either in float32: ELECTRA's block ends in a matrix product, and
+    `Output.entry` has to be the tensor in the graph.
+    """
+    autocast = torch.is_autocast_enabled(model.device.type)
+    if entry is None and not autocast:
         yield
         return
+
+    def read(module: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        e = args[0] if entry is None else entry
+        return (e.float() if autocast else e, *args[1:])
+
     family = family_of(model.config.model_type)
     first = body_of(model).get_submodule(family.layers)[0]
-    hook = first.register_forward_pre_hook(lambda module, args: (entry, *args[1:]))
+    hook = first.register_forward_pre_hook(read)
     try:
         yield
     finally:

@@ -31,6 +31,7 @@ from transformers import PreTrainedTokenizerFast
 from erlib.data import packages
 from erlib.models.classifier import Classifier, Output, last_real_token
 from erlib.models.layers import LayerView
+from erlib.models.precision import in_bf16
 
 MAX_LENGTH = 512  # a BiLSTM has no positions to run out of
 VOCABULARY = 20_000  # agreement.md §4.13
@@ -116,6 +117,11 @@ class JWAClassifier(Classifier):
         """As `Classifier.forward`; attentions is one map [B, 1, 1, T], hidden_states (x, o)."""
         if gate is not None:
             raise ValueError("a gate on attention takes no word from a BiLSTM: it reads them all")
+        if in_bf16():
+            raise ValueError(
+                "jwa is trained with precision='fp32' or 'tf32': a BiLSTM hands its state, and its "
+                "rounding, from word to word"
+            )
         x = embeddings if entry is None else entry
         if x is None:
             x = self.model.embedding(inputs["input_ids"])

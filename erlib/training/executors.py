@@ -35,6 +35,7 @@ from erlib.config import (
 )
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
+from erlib.models.precision import refuse, warn_if_slow
 from erlib.provenance import environment
 from erlib.training.checkpoints import VANISHED
 from erlib.training.evaluations import Evaluation, kind
@@ -117,6 +118,9 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
 
     needed = sorted(with_origins(list(filter(is_missing, specs))), key=_depth)
     missing = list(filter(is_missing, needed))
+    for precision in {spec.optimiser.precision for spec in missing}:
+        refuse(precision, device)
+        warn_if_slow(precision, device)
     place = {spec: i for i, spec in enumerate(missing)}
     made = side_by_side(
         lambda spec, report: make_run(store, spec, device, report),
@@ -188,6 +192,7 @@ def make_run(
                 split: content_of(spec.data, split, rows)
                 for split, rows in (("train", spec.data.train_rows), ("dev", spec.data.dev_rows))
             }
+            facts["precision"] = spec.optimiser.precision
             facts["resumed"] = any(folder.glob("state-*"))
             start = _finished(store, spec.start, device).path if spec.start else None
             return train(spec, folder, device, on_step, start, rows)

@@ -66,6 +66,7 @@ def run_label(sealed: Sealed) -> str:
         _system(spec),
         spec["data"]["corpus"] + (f", rationales by {extract['method']}" if extract else ""),
         _model(spec["model"]),
+        *filter(None, [spec["optimiser"].get("precision")]),
         f"seed {spec['seed']}",
         *([] if score is None else [f"dev F1 {score:.2f}"]),
         sealed.name[:6],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from erlib.data.encoding import Encoded, batch_indices
 from erlib.losses import Step, Weighted
 from erlib.models import Classifier, load_classifier
 from erlib.models.learned_attention import calibrate
+from erlib.models.precision import training_in
 from erlib.training.checkpoints import (
     VANISHED,
     begin_from,
@@ -85,17 +87,20 @@ def train(
     update = make_update(spec, classifier, steps_per_epoch * spec.optimiser.epochs)
     progress = resume(folder, classifier, update)
     on_step(None, progress.epoch * steps_per_epoch)
+    precisely = partial(training_in, spec.optimiser.precision, device)  # training, and only that
 
     while progress.epoch < spec.optimiser.epochs and not out_of_patience(progress, rule):
         epoch = progress.epoch
-        objective.refresh(classifier, texts)
+        with precisely():
+            objective.refresh(classifier, texts)
         torch.manual_seed(epoch_seed(spec.seed, epoch))  # dropout
         classifier.train()
         losses: list[dict[str, float]] = []
         order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch), mixed=mixed)
         for index, chosen in enumerate(order):
             step = Step(classifier, classifier.batch([texts[i] for i in chosen]))
-            terms = update.apply(objective, step, epoch * steps_per_epoch + index)
+            with precisely():
+                terms = update.apply(objective, step, epoch * steps_per_epoch + index)
             losses.append({name: value.item() for name, value in terms.items()})
             on_step(losses[-1], 1)
             refuse_divergence(losses[-1], "loss", f"epoch {epoch + 1}, step {index + 1}")

@@ -151,6 +151,7 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
             clip=1.0,
             checkpoint=CheckpointRule("dev_f1_binary", "max", patience=None),
             schedule="constant",
+            precision=model.get("precision", "fp32"),
         ),
         seed=seed,
         each_epoch=(

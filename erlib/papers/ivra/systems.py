@@ -271,6 +271,7 @@ def _optimiser(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
         betas=(0.9, 0.999),
         clip=sizes.get("clip"),
         checkpoint=CheckpointRule(metric, patience=None),
+        precision=sizes.get("precision", "fp32"),
     )
 
 

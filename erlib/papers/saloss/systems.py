@@ -238,6 +238,7 @@ def _optimiser(recipe: Mapping[str, Any]) -> OptimiserSpec:
         betas=(0.9, 0.999),
         clip=1.0,
         checkpoint=CheckpointRule(patience=None),  # all epochs, the best by dev loss kept
+        precision=recipe.get("precision", "fp32"),
     )
 
 
