@@ -143,6 +143,9 @@ def about_search(settings: Settings, results: Results) -> str:
         if len(tried) == 1:
             lines.append(f"{name} {power(weights[corpus, system])}, the only one tried")
             continue
+        if (corpus, system) not in found.index:
+            lines.append(f"{name} {power(weights[corpus, system])}, since every trial failed")
+            continue
         each = found[corpus, system]
         span = _span(each.min(), each.max(), ".2f")
         texts = recipe_of(settings, by_corpus[corpus]).get("search_rows")
