@@ -213,8 +213,8 @@ def reports_command(options: argparse.Namespace) -> int:
 
 def runs_command(options: argparse.Namespace) -> int:
     """`ls`; `show HASH`; `verify` the checksums; `restore HASH`, whose model was dropped; or `gc`:
-    remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` also
-    the models that no profile keeps."""
+    remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
+    models that no profile keeps."""
     from erlib.training.executors import open_store, restored_folder
     from erlib.training.listing import runs_table
 

@@ -253,7 +253,7 @@ def damage(path: Path) -> list[str]:
 
 
 def read_seal(path: Path) -> dict[str, Any]:
-    """What `DONE` says: the `status`, the `sha256` of every file, and of those that were `dropped`."""
+    """What `DONE` says: the `status`, and the `sha256` of every file and of the `dropped` ones."""
     seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
     match seal:
         case {"status": str(), "sha256": dict()}:
