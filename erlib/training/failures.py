@@ -38,6 +38,8 @@ class RestsOnFailure(RuntimeError):
         self.name, self.status = sealed.name, sealed.status
         kind = sealed.path.parent.name.removesuffix("s").replace("eval", "evaluation")
         super().__init__(f"it needs {kind} {self.name}, which {_ENDED[self.status]}")
+        if self.status == FAILED:
+            self.add_note(why(sealed))
 
 
 class WorkerKilled(RuntimeError):
