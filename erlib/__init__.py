@@ -6,6 +6,10 @@ The public names. Each is imported when it is first used, so that `import erlib`
 from importlib import import_module
 from typing import Any
 
+from erlib.threads import be_considerate
+
+be_considerate()
+
 _HOME = {
     "Attribution": "erlib.attributions",
     "Classifier": "erlib.models",

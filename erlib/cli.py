@@ -6,9 +6,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from erlib.config import PROFILES, SOURCES, load_profile, project_root
+from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import unknown
 from erlib.papers import NOTEBOOKS
 
@@ -50,6 +51,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
     run.add_argument("--executor", default="local", help="where runs happen: local")
+    run.add_argument(
+        "--retry-failed", action="store_true", help="try again what failed in earlier starts"
+    )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
 
@@ -67,8 +71,12 @@ def parser() -> argparse.ArgumentParser:
     reports.set_defaults(command=reports_command)
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
-    runs.add_argument("action", choices=("ls", "show", "verify", "gc"))
-    runs.add_argument("run", nargs="?", help="for show: the hash, or how it begins")
+    runs.add_argument("action", choices=("ls", "show", "verify", "restore", "gc"))
+    runs.add_argument("run", nargs="?", help="for show and restore: the hash, or how it begins")
+    runs.add_argument("--weights", action="store_true", help="for gc: drop models, too")
+    runs.add_argument(
+        "--failed", action="store_true", help="for gc: failed ones too, to be tried again"
+    )
     runs.set_defaults(command=runs_command)
     return top
 
@@ -82,7 +90,10 @@ def fetch_command(options: argparse.Namespace) -> int:
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Execute the chosen notebooks one after another; the index is built again after each."""
+    """Execute the chosen notebooks one after another; the index is built again after each.
+
+    1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
+    """
     from erlib.parameters import check_parameters
 
     papers = options.only.split(",") if options.only else list(NOTEBOOKS)
@@ -101,12 +112,15 @@ def run_command(options: argparse.Namespace) -> int:
     if options.plan:
         return print_plan(settings)
 
-    import papermill
-
     from erlib.notebooks import execute
     from erlib.reports import build_index
+    from erlib.reports.footer import provenance
+    from erlib.training.executors import open_store
 
-    failed = []
+    if options.retry_failed:
+        forgotten = open_store().forget("failed")
+        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
+    failed: list[str] = []
     for paper in papers:
         print(
             f"erlib: {paper}, profile {options.profile}, {settings[paper].source} data, "
@@ -114,40 +128,45 @@ def run_command(options: argparse.Namespace) -> int:
         )
         try:
             print(f"erlib: report {execute(paper, parameters, project_root())}")
-        except papermill.PapermillExecutionError as error:
-            failed.append(paper)
-            print(
-                f"erlib: {paper} failed in a cell, and its report is left as it was: "
-                f"{error.ename}: {error.evalue}",
-                file=sys.stderr,
-            )
+        except Exception as error:  # one notebook does not stop the next
+            failed.append(f"{paper} stopped in {error}; its report is left as it was")
+            print(f"erlib: {failed[-1]}", file=sys.stderr)
+        else:
+            made = provenance(paper, options.profile, project_root()) or {}
+            failed += [f"{paper}: {line}" for line in made.get("failed", [])]
         index = build_index(options.profile, project_root())
     print(f"erlib: index {index}")
+    if failed:
+        print("\n".join(["erlib: failed:", *dict.fromkeys(failed)]), file=sys.stderr)
     return 1 if failed else 0
 
 
 def print_plan(settings: dict[str, Settings]) -> int:
-    """What every stage of the chosen notebooks can cost at the most."""
+    """What every stage of the chosen notebooks can cost at the most; and the disk that is taken at
+    a time, with what the notebooks before keep."""
     import pandas as pd
 
-    from erlib.training.stages import plan
+    from erlib.training.executors import default_device
+    from erlib.training.stages import peak, plan
+    from erlib.training.workers import worker_count
 
-    tables = []
+    workers = worker_count(default_device())
+    tables, kept, most = [], 0.0, 0.0
     for paper, chosen in settings.items():
         profile = load_profile(chosen.profile)
         stages = importlib.import_module(f"erlib.papers.{paper}").grid(chosen)
-        table = plan(
-            stages,
-            seconds_per_step=profile["seconds_per_step"],
-            megabytes_per_run=profile["megabytes_per_run"],
-        )
+        size = partial(run_gigabytes, profile)
+        table = plan(stages, seconds_per_step=profile["seconds_per_step"], gigabytes=size)
+        most = max(most, kept + peak(stages, size, workers))
+        kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)
         tables.append(table)
     whole = pd.concat(tables, ignore_index=True)
     print(whole.to_string(index=False, float_format="{:.2f}".format))
     print(
-        f"at most {whole['hours'].sum():.1f} hours and {whole['gigabytes'].sum():.1f} GB, "
-        "less what the store has already"
+        f"at most {whole['hours'].sum():.1f} hours; {kept:.1f} GB for the models that are kept, at "
+        f"most {most:.1f} GB at a time with {workers} worker{'s' * (workers > 1)}; less what the "
+        "store has already"
     )
     return 0
 
@@ -193,28 +212,42 @@ def reports_command(options: argparse.Namespace) -> int:
 
 
 def runs_command(options: argparse.Namespace) -> int:
-    """`ls`, `show HASH`, `verify` the checksums, or `gc`: remove unfinished and damaged ones."""
-    from erlib.training.executors import open_store
+    """`ls`; `show HASH`; `verify` the checksums; `restore HASH`, whose model was dropped; or `gc`:
+    remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
+    models that no profile keeps."""
+    from erlib.training.executors import open_store, restored_folder
     from erlib.training.listing import runs_table
 
     store = open_store()
+    if options.weights and options.action != "gc":
+        raise ValueError("--weights belongs to gc: `python -m erlib runs gc --weights`")
     if options.action == "ls":
         print(runs_table(store).to_string(index=False))
     elif options.action == "show":
         if not options.run:
             raise ValueError("which run? `python -m erlib runs show HASH`")
         sealed = store.find("runs", options.run)
-        for file in ("spec.json", "metrics.json", "provenance.json"):
-            print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
+        for file in ("spec.json", "metrics.json", "provenance.json", "failure.json", "log.txt"):
+            if (sealed.path / file).exists():
+                print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
     elif options.action == "verify":
         wrong = {path: faults for path, faults in store.verify().items() if faults}
         for path, faults in wrong.items():
             print(f"{path}: {'; '.join(faults)}")
+        dropped = sum(bool(sealed.dropped) for sealed in store.sealed("runs"))
         print(f"{len(wrong)} damaged; a damaged result is made again when it is next needed")
+        print(f"{dropped} runs without their models, which were dropped; `restore` brings one back")
         return 1 if wrong else 0
+    elif options.action == "restore":
+        if not options.run:
+            raise ValueError("which run? `python -m erlib runs restore HASH`")
+        print(f"{restored_folder(options.run)} has its model, and keeps it")
     else:
-        removed = store.collect_garbage()
+        removed = store.collect_garbage() + (store.forget("failed") if options.failed else [])
         print("\n".join([*(f"removed {path}" for path in removed), f"{len(removed)} removed"]))
+        if options.weights:
+            freed = store.drop_models()
+            print(f"{len(freed)} models dropped, {sum(freed.values()) / 1e9:.2f} GB")
     return 0
 
 

@@ -2,18 +2,24 @@
 
 A description says everything that decides the numbers of a run and nothing else; its hash
 (`erlib.training.identity`) is the name under which the run is stored and shared by all notebooks.
+Names stay: what is equal is written alike (`as_plain`), and a new field is `later`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from erlib.errors import unknown
 
@@ -30,8 +36,30 @@ def later(default: Any) -> Any:
     return field(default=default, metadata={"later": True})
 
 
+Choices = tuple[tuple[str, Any], ...]  # options by name
+
+
 @dataclass(frozen=True)
-class DataSpec:
+class Description:
+    """What all descriptions share: lists are tuples, and options are in the order of their names.
+
+    So one that was read from a file equals the one that was written.
+    """
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = _hashable(getattr(self, f.name))
+            if f.name == "options":
+                value = tuple(sorted(dict(value).items()))
+            object.__setattr__(self, f.name, value)
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
+class DataSpec(Description):
     """A corpus from a source, cut to `max_length` tokens; row counts of None mean all rows.
 
     With `extract`, only the rationale that a finished run finds in each text is left of it. With
@@ -50,6 +78,7 @@ class DataSpec:
     taught: Teaching | None = later(None)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.source not in SOURCES:
             raise unknown("source", self.source, SOURCES)
         if self.words not in WORDS:
@@ -57,12 +86,12 @@ class DataSpec:
 
 
 @dataclass(frozen=True)
-class Extraction:
+class Extraction(Description):
     """The rationales of FRESH: the best `percent` of the words that `run` has scored.
 
-    `method` and `variant` are those of `erlib.attribute`, for the predicted class. `shape` is
-    "top_k" (words in the text's order, or best first with order="score") or "contiguous". Of a
-    pair only the first text is cut down; the second is a query and stays whole.
+    `method`, `variant` and `options` are those of `erlib.attribute`, for the predicted class.
+    `shape` is "top_k" (words in the text's order, or best first with order="score") or
+    "contiguous". Of a pair only the first text is cut down; the second is a query and stays whole.
     """
 
     run: RunSpec
@@ -71,22 +100,24 @@ class Extraction:
     variant: str | None = None
     shape: str = "top_k"
     order: str = "document"
+    options: Choices = later(())
 
 
 @dataclass(frozen=True)
-class Teaching:
+class Teaching(Description):
     """A finished run as teacher: its predictions and, with a `method`, its explanations.
 
-    `method` and `variant` are those of `erlib.attribute`, for the predicted class.
+    `method`, `variant` and `options` are those of `erlib.attribute`, for the predicted class.
     """
 
     run: RunSpec
     method: str | None = None
     variant: str | None = None
+    options: Choices = later(())
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelSpec(Description):
     """What `load_classifier` is asked for. `layers` keeps only the first layers of the encoder.
 
     `quirks` are oversights of a paper's code, reproduced to measure what they change. `frozen`:
@@ -104,34 +135,39 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
-class Term:
+class Term(Description):
     """One weighted term of an objective: a registered loss and its options (see `term`)."""
 
     name: str
     weight: float = 1.0
-    options: tuple[tuple[str, Any], ...] = ()
+    options: Choices = ()
 
 
 def term(name: str, weight: float = 1.0, **options: Any) -> Term:
-    """`term("explanation", 0.6, guide="attention")`: options in a fixed order, so hashes agree."""
-    return Term(name, float(weight), tuple(sorted(options.items())))
+    """`term("explanation", 0.6, guide="attention")`."""
+    return Term(name, float(weight), tuple(options.items()))
 
 
 @dataclass(frozen=True)
-class UpdateSpec:
+class UpdateSpec(Description):
     """How a step's losses change the weights: a registered strategy and its options."""
 
     name: str = "plain"
-    options: tuple[tuple[str, Any], ...] = ()
+    options: Choices = ()
+
+    def __post_init__(self) -> None:
+        for name, value in self.options:
+            if name == "lr" or name.endswith("_lr"):
+                check_rate(name, value)
 
 
 def update(name: str, **options: Any) -> UpdateSpec:
-    """`update("constrained", term="explanation", bound=0.03, lr=0.05)`, in a fixed order."""
-    return UpdateSpec(name, tuple(sorted(options.items())))
+    """`update("constrained", term="explanation", bound=0.03, lr=0.05)`."""
+    return UpdateSpec(name, tuple(options.items()))
 
 
 @dataclass(frozen=True)
-class CheckpointRule:
+class CheckpointRule(Description):
     """Which epoch's model is kept, and when training stops early.
 
     The best epoch by `metric` is kept. With `bound = (metric, value)` only epochs where that
@@ -148,12 +184,13 @@ class CheckpointRule:
     min_delta: float = 1e-5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.mode not in ("min", "max"):
             raise unknown("checkpoint mode", self.mode, ("min", "max"))
 
 
 @dataclass(frozen=True)
-class OptimiserSpec:
+class OptimiserSpec(Description):
     """AdamW; `head_lr` is the head's own learning rate.
 
     `schedule`: linear warm-up over the share `warmup` of all steps and linear decay, or constant.
@@ -175,19 +212,31 @@ class OptimiserSpec:
     precision: str = later("fp32")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.schedule not in SCHEDULES:
             raise unknown("schedule", self.schedule, SCHEDULES)
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
+        check_rate("lr", self.lr)
+        check_rate("head_lr", self.head_lr)
+
+
+def check_rate(name: str, rate: Any) -> None:
+    """Refuse what is no learning rate (None: another's is used). None is too high: a run that
+    diverges is a run, and is told of as failed. Of 0, no weight moves: an untrained model."""
+    number = isinstance(rate, int | float) and not isinstance(rate, bool)
+    if rate is not None and not (number and math.isfinite(rate) and rate >= 0):
+        raise ValueError(f"{name} is a finite number from 0 on, not {rate!r}")
 
 
 @dataclass(frozen=True)
-class EvalSpec:
+class EvalSpec(Description):
     """One evaluation of one run on one split. `run=None` inside `RunSpec.each_epoch`.
 
     `kind` names a registered evaluation (`predictions`, `attributions`, `plausibility`, …);
-    `method`, `variant`, `target` and `level` are those of `erlib.attribute`; `protocol` is the
-    kind's own option. `rows` is a count (see `select_rows`) or None for all.
+    `method`, `variant`, `target`, `level` and `options` (how much a method spends: `steps` or
+    `samples`) are those of `erlib.attribute`; `protocol` is the kind's own. `rows` is a count (see
+    `select_rows`) or None for all.
     """
 
     run: RunSpec | None
@@ -201,10 +250,11 @@ class EvalSpec:
     level: str = "token"
     protocol: str | None = None
     seed: int = 0
+    options: Choices = later(())
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(Description):
     """A training run: the same spec on the same machine gives the same model, bit for bit.
 
     `start` is a finished run whose weights this one begins from.
@@ -225,17 +275,29 @@ class RunSpec:
 
 
 def as_plain(value: Any) -> Any:
-    """Dataclasses as dictionaries, without `later` fields at their default, at any depth."""
+    """What JSON can write, with what is equal written alike, at any depth.
+
+    Dataclasses are dictionaries, without `later` fields at their default. 1.0 is 1 and −0.0 is 0,
+    as they are for Python, but True is not; NumPy's numbers are Python's, and tuples are lists.
+    """
     if is_dataclass(value) and not isinstance(value, type):
         values = [(f, getattr(value, f.name)) for f in fields(value)]
         return {f.name: as_plain(v) for f, v in values if not f.metadata or v != f.default}
     if isinstance(value, dict):
         return {name: as_plain(v) for name, v in value.items()}
-    return [as_plain(v) for v in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        return [as_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise ValueError(f"{value} cannot be part of a description; leave it out or use None")
+        return int(value) if value.is_integer() else value
+    return value
 
 
 def canonical(value: Any) -> str:
-    """One JSON text for one value: sorted keys, no white space, dataclasses as dictionaries."""
+    """One JSON text for one value: sorted keys, no white space, and `as_plain`."""
     return json.dumps(as_plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -246,38 +308,27 @@ def digest(value: Any) -> str:
 
 def run_spec_from_dict(plain: dict[str, Any]) -> RunSpec:
     """The inverse of `json.loads(canonical(spec))`."""
-    optimiser = dict(plain["optimiser"])
-    rule = dict(optimiser.pop("checkpoint"))
-    rule["bound"] = tuple(rule["bound"]) if rule["bound"] else None
-    optimiser["betas"] = tuple(optimiser["betas"])
-    return RunSpec(
-        data=_data(plain["data"]),
-        model=ModelSpec(**{**plain["model"], "quirks": tuple(plain["model"]["quirks"])}),
-        objective=tuple(
-            Term(t["name"], t["weight"], _options(t["options"])) for t in plain["objective"]
-        ),
-        optimiser=OptimiserSpec(**optimiser, checkpoint=CheckpointRule(**rule)),
-        seed=plain["seed"],
-        each_epoch=tuple(EvalSpec(**{**e, "data": _data(e["data"])}) for e in plain["each_epoch"]),
-        update=UpdateSpec(plain["update"]["name"], _options(plain["update"]["options"])),
-        start=run_spec_from_dict(plain["start"]) if plain["start"] else None,
-    )
+    optimiser = plain["optimiser"]
+    rule = CheckpointRule(**optimiser["checkpoint"])
+    epochs = plain["each_epoch"]
+    own = {
+        "data": _data(plain["data"]),
+        "model": ModelSpec(**plain["model"]),
+        "objective": tuple(Term(**t) for t in plain["objective"]),
+        "optimiser": OptimiserSpec(**{**optimiser, "checkpoint": rule}),
+        "each_epoch": tuple(EvalSpec(**{**e, "data": _data(e["data"])}) for e in epochs),
+        "update": UpdateSpec(**plain["update"]),
+        "start": run_spec_from_dict(plain["start"]) if plain["start"] else None,
+    }
+    return RunSpec(**{**plain, **own})
 
 
 def _data(plain: dict[str, Any]) -> DataSpec:
-    extract = plain.get("extract")
-    if extract:
-        extract = Extraction(**{**extract, "run": run_spec_from_dict(extract["run"])})
-    taught = plain.get("taught")
-    if taught:
-        taught = Teaching(**{**taught, "run": run_spec_from_dict(taught["run"])})
-    return DataSpec(
-        **{**plain, "extract": extract, "classes": tuple(plain["classes"]), "taught": taught}
-    )
-
-
-def _options(plain: list[list[Any]]) -> tuple[tuple[str, Any], ...]:
-    return tuple((name, value) for name, value in plain)
+    own: dict[str, Any] = {}
+    for name, part in (("extract", Extraction), ("taught", Teaching)):
+        if found := plain.get(name):
+            own[name] = part(**{**found, "run": run_spec_from_dict(found["run"])})
+    return DataSpec(**{**plain, **own})
 
 
 def load_profile(name: str) -> dict[str, Any]:
@@ -286,6 +337,14 @@ def load_profile(name: str) -> dict[str, Any]:
         raise unknown("profile", name, PROFILES)
     text = (files("erlib") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:
+    """What a run's model takes on disk, as the profile estimates it."""
+    if run.model.layers and "megabytes_per_layer" in profile:
+        layers = run.model.layers * profile["megabytes_per_layer"]
+        return (profile["megabytes_of_words"] + layers) / 1000
+    return profile["megabytes_per_run"] / 1000
 
 
 def check_executor(executor: str) -> None:

@@ -26,6 +26,10 @@ from erlib.reports.ledger import reports_folder
 from erlib.reports.staging import publish, staged
 
 
+class NotebookFailed(RuntimeError):
+    """A notebook was not executed to its end: which cell, and why."""
+
+
 class LocalKernel(AsyncKernelManager):
     """A kernel that is reached through files of this user, not through network ports."""
 
@@ -56,14 +60,32 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
                 stderr_file=sys.stderr,
                 kernel_manager_class=LocalKernel,
             )
-        except papermill.PapermillExecutionError:
-            _place(made, failed)
-            raise
+        except Exception as error:  # of a cell, or of its kernel: died, timed out, never started
+            where = failing_cell(_place(made, failed)) if made.exists() else "no cell"
+            raise NotebookFailed(f"{where}: {_said(error)}") from error
         html = render_notebook(_place(made, made))
         record_sources(paper, profile, written, root=stage, store=store_root(settings.store))
         publish(paper, profile, stage, root)
     failed.unlink(missing_ok=True)
     return reports / html.name
+
+
+def failing_cell(executed: Path) -> str:
+    """`the cell "table = saloss.table_2(study)" under "Results"`: the last that was begun."""
+    heading, found = "", ""
+    for cell in nbformat.read(executed, as_version=4).cells:
+        lines = cell.source.strip().splitlines() or [""]
+        if cell.cell_type == "markdown" and lines[0].startswith("#"):
+            heading = lines[0].strip("# ")
+        elif cell.cell_type == "code" and cell.metadata.get("papermill", {}).get("start_time"):
+            found = f'the cell "{lines[0]}"' + (f' under "{heading}"' if heading else "")
+    return found
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, papermill.PapermillExecutionError):
+        return f"{error.ename}: {error.evalue}"
+    return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
 def _literal(path: Path) -> str:

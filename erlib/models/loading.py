@@ -1,4 +1,4 @@
-"""Where does a classifier come from: the packaged encoder, a directory, the hub, or scratch?"""
+"""Where does a classifier come from: a packaged model, a directory, the hub, or a run?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -22,8 +22,6 @@ from transformers import (
     AutoConfig,
     AutoTokenizer,
     BertConfig,
-    GPT2Config,
-    LlamaConfig,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerFast,
@@ -33,16 +31,24 @@ from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, cache
 from erlib.config import RunSpec
 from erlib.data import packages
 from erlib.errors import unknown
+from erlib.models import smollm2
 from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
 from erlib.models.families import TASKS, Family, activation_of, family_of, model_class
 from erlib.models.heads import HEADS, OWN, draw_linear
-from erlib.models.jwa import MAX_LENGTH, JWAClassifier, new_jwa, read_glove, saved_jwa
+from erlib.models.jwa import (
+    GLOVE,
+    MAX_LENGTH,
+    JWAClassifier,
+    new_jwa,
+    packaged_glove,
+    read_glove,
+    saved_jwa,
+)
 from erlib.models.learned_attention import EXPLAINERS
 
-SHAPED = {"gpt2-shaped": "GPT-2-shaped, from scratch", "llama-shaped": "Llama-shaped, from scratch"}
-NAMES = ("minilm", "jwa", *SHAPED)
+NAMES = ("minilm", "smollm2", "jwa")
 RUN = re.compile(r"run:.+|[0-9a-f]{6,16}")
-ALIKE = 0.75  # "minlm" is a misspelling; "gpt2-medium" is not one of "gpt2-shaped", but on the hub
+ALIKE = 0.75  # "minlm" is a misspelling, "smollm2-360m" a name to look for on the hub
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
 # er_lens.md §4: the embedding block is applied to its own output; BigBird attends in full from the
 # first text of at most 704 tokens on, so that longer ones depend on the order of batches.
@@ -64,7 +70,6 @@ class Source:
     weights: dict[str, Tensor] | None
     settings: Mapping[str, Any]  # erlib.json, or {}
     own: str | None = None  # the task of the library's head that the checkpoint brings
-    scratch: bool = False  # all but the word embeddings is new
 
 
 def load_classifier(
@@ -83,10 +88,10 @@ def load_classifier(
 ) -> Classifier:
     """A classifier in evaluation mode, with eager attention and every state in reach.
 
-    name: "minilm" (the packaged encoder), "jwa" (BiLSTM), "gpt2-shaped" or "llama-shaped" (decoders
-        with the packaged encoder's word pieces and size, from scratch), a hub id, a directory
-        written by `save_pretrained`, the library's or ours, or a trained run of the store: its
-        RunSpec, the hash in `erlib.run`'s table or at least six digits of it, or "run:1a2b".
+    name: "minilm" (the packaged encoder), "smollm2" (the packaged decoder, 4-bit weights), "jwa"
+        (BiLSTM), a hub id, a directory written by `save_pretrained`, the library's or ours, or a
+        trained run of the store: its RunSpec, the hash in `erlib.run`'s table or at least six
+        digits of it, or "run:1a2b".
     num_labels: 2 unless the checkpoint says otherwise; the `agreement` head always has one logit.
     task: "classify", or "span": start and end logits for every token.
     head: "er", "pooled", "agreement", or "own", the library's: see `erlib.models.heads`.
@@ -96,8 +101,8 @@ def load_classifier(
     quirks: oversights of a paper's code to reproduce (`QUIRKS`); a saved classifier has its own.
     explainer: learned attention beside the head, "ivra-softmax", "ivra-sparsemax", "smat" or one of
         the ablations in `erlib.models.learned_attention`.
-    glove, word_counts: for "jwa", a GloVe text file in place of the packaged encoder's word-piece
-        embeddings, and the words of the data that choose its vocabulary (see `jwa.read_glove`).
+    glove, word_counts: for "jwa", a GloVe text file in place of the packaged vectors, and the words
+        of the data that choose its vocabulary (see `jwa.read_glove`).
 
     A checkpoint with a trained head keeps it, with its task, labels and dropout: ours as erlib.json
     says, the library's as `AutoModelForSequenceClassification` or `AutoModelForQuestionAnswering`
@@ -110,9 +115,12 @@ def load_classifier(
         raise unknown("head", head, HEADS)
     if isinstance(name, RunSpec) or (RUN.fullmatch(str(name)) and not Path(name).is_dir()):
         name = _run_directory(name)
+    _refuse_dropped(Path(name))
     if name == "jwa" or _model_type(Path(name)) == "jwa":
         if task == "span" or layers is not None or explainer is not None:
             raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
+        if word_counts is not None and glove is None:
+            raise ValueError("word_counts= chooses words of the file that glove= names: give both")
         return _jwa(name, num_labels, head, specials, seed, glove, word_counts)
     for quirk in quirks or ():
         if quirk not in QUIRKS:
@@ -177,7 +185,22 @@ def _run_directory(run: str | Path | RunSpec) -> Path:
             f"run {name} was lost: no epoch met its checkpoint rule, so there is no model; "
             "erlib.run([spec]) lists the seeds that replace it"
         )
+    if sealed.status == "failed":
+        raise ValueError(
+            f"run {name} failed, so there is no model; `python -m erlib runs show {name}` says why"
+        )
     return sealed.path
+
+
+def _refuse_dropped(folder: Path) -> None:
+    """An error for the folder of a run whose model was dropped to save disk."""
+    from erlib.training.store import sealed_at
+
+    if (folder / "DONE").is_file() and sealed_at(folder).dropped:
+        raise ValueError(
+            f"the model of run {folder.name} was dropped to save disk, after all had been measured "
+            f"that was asked of it; `python -m erlib runs restore {folder.name}` trains it again"
+        )
 
 
 def _model_type(directory: Path) -> str | None:
@@ -189,37 +212,7 @@ def _model_type(directory: Path) -> str | None:
 def _source(name: str) -> Source:
     if name == "minilm":
         return _minilm()
-    return _shaped(name) if name in SHAPED else _checkpoint(name)
-
-
-def _shaped(name: str) -> Source:
-    """A new decoder of the packaged encoder's size, started from its word-piece embeddings."""
-    encoder = _minilm()
-    assert encoder.weights is not None  # the packaged encoder is read into memory
-    was = encoder.config
-    shape: dict[str, Any] = {
-        "vocab_size": was.vocab_size,
-        "hidden_size": was.hidden_size,
-        "num_hidden_layers": was.num_hidden_layers,
-        "num_attention_heads": was.num_attention_heads,
-        "max_position_embeddings": was.max_position_embeddings,
-        "pad_token_id": encoder.tokenizer.pad_token_id,
-        "bos_token_id": encoder.tokenizer.cls_token_id,
-        "eos_token_id": encoder.tokenizer.sep_token_id,
-    }
-    if name == "gpt2-shaped":
-        config: PretrainedConfig = GPT2Config(**shape, n_inner=was.intermediate_size)
-        table = "transformer.wte.weight"
-    else:  # a gated block has three maps in place of two
-        config = LlamaConfig(**shape, intermediate_size=2 * was.intermediate_size // 3)
-        table = "model.embed_tokens.weight"
-    return replace(
-        encoder,
-        config=config,
-        weights={table: encoder.weights["embeddings.word_embeddings.weight"]},
-        settings={"note": SHAPED[name]},
-        scratch=True,
-    )
+    return _checkpoint(str(smollm2.folder()) if name == "smollm2" else name)
 
 
 def _minilm() -> Source:
@@ -380,8 +373,7 @@ def _model(source: Source, task: str, head: str, explainer: str | None) -> PreTr
     )
     family = family_of(config.model_type)
     new = set(info["missing_keys"]) | {key for key, *_ in info["mismatched_keys"]}
-    if not source.scratch:
-        _refuse_new_body(model, family, new, source)
+    _refuse_new_body(model, family, new, source)
     if any(key.startswith("explainer.") for key in new):
         model.explainer.reset()
     if task == "classify":
@@ -454,13 +446,10 @@ def _jwa(
         head = head or "er"
         if glove is not None:
             vectors, tokenizer = read_glove(Path(glove), word_counts)
-            note = f"word vectors of {Path(glove).name}, {len(vectors)} words"
         else:
-            source = _minilm()
-            assert source.weights is not None  # the packaged encoder is read into memory
-            vectors = source.weights["embeddings.word_embeddings.weight"]
-            tokenizer = source.tokenizer
-            note = "word-piece embeddings of the packaged encoder in place of GloVe"
+            vectors, tokenizer = packaged_glove()
+        name_of_vectors = GLOVE if glove is None else Path(glove).name
+        note = f"word vectors of {name_of_vectors}, {len(vectors)} words"
         with _drawing_from(seed):
             count = _label_count("classify", head, num_labels, None)
             model = new_jwa(vectors, tokenizer.pad_token_id, count)

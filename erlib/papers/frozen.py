@@ -14,6 +14,7 @@ import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.task import accuracy, f1_binary, f1_macro
+from erlib.papers.holes import failed
 from erlib.parameters import Settings
 from erlib.training.executors import evaluate, per_text
 
@@ -47,8 +48,11 @@ def encoder_table(
     asked = [*(spec for specs in baselines.values() for spec in specs), *probes.values()]
     found = evaluate(asked, **settings.where)
     values = dict(zip(asked, 100 * found[metric], strict=True))
-    rows = []
-    for name, specs in baselines.items():
+    holes, rows = failed([found]), []
+    for name, all_seeds in baselines.items():
+        specs = [spec for spec in all_seeds if spec not in holes]
+        if not specs:
+            continue
         gold = per_text(specs[0], store=settings.store, device=settings.device)["label"]
         linear, tuned = values[probes[name]], float(np.mean([values[s] for s in specs]))
         rows.append(

@@ -15,9 +15,10 @@ from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, reports_folder, write_whole
 from erlib.reports.markup import Html
 from erlib.training.executors import open_store
-from erlib.training.listing import run_label, vanished_words
+from erlib.training.listing import failed_lines, run_label, vanished_words
 from erlib.training.store import Store
 
+HOLES = "The cells that would rest on these are empty."
 SHOWN = 12  # hashes listed before the rest is only counted
 
 
@@ -36,7 +37,8 @@ def footer(
     """Show the provenance of a notebook and leave it as `<paper>.provenance.json` for the index.
 
     `runs`, `evals`: the hashes used; `data`: the source of the data (packaged, local, hub);
-    `store`: where they are kept. A run with a loss that moved no weight is named.
+    `store`: where they are kept. What failed is named, and every run with a loss that moved no
+    weight.
     """
     made: dict[str, Any] = {
         "paper": known_paper(paper),
@@ -47,6 +49,7 @@ def footer(
         "runs": list(dict.fromkeys(runs)),
         "evals": list(dict.fromkeys(evals)),
         "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
+        "failed": failed_lines(open_store(store), runs, evals),
         "environment": environment(device),
     }
     path = _file(paper, profile, root)
@@ -93,6 +96,8 @@ def footer_html(made: dict[str, Any]) -> Html:
         "Runs": _hashes(made["runs"]),
         "Evaluations": _hashes(made["evals"]),
     }
+    if failed := made.get("failed"):
+        entries["Failed"] = f"{HOLES} {'; '.join(failed)}"
     if unmoved := made.get("unmoved"):
         entries["Without effect"] = "; ".join(unmoved)
     listed = Markup("").join(

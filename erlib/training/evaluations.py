@@ -29,6 +29,7 @@ class Evaluation:
     rows: Dataset
     load: Callable[[], Classifier]
     used: pd.DataFrame | None = None
+    device: str = "cpu"
 
     @cached_property
     def classifier(self) -> Classifier:
@@ -43,13 +44,17 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Kind:
-    """A registered kind of evaluation; `version` rises whenever its numbers change."""
+    """A registered kind of evaluation; `version` rises whenever its numbers change.
+
+    `methods` are those that it explains with, where the description does not say which.
+    """
 
     name: str
     per_text: Callable[[Evaluation], pd.DataFrame]
     summarise: Callable[[pd.DataFrame], dict[str, float]]
     version: int
     uses: str | None = None
+    methods: tuple[str, ...] = ()
 
 
 KINDS: dict[str, Kind] = {}
@@ -61,11 +66,12 @@ def evaluation(
     version: int,
     summarise: Callable[[pd.DataFrame], dict[str, float]],
     uses: str | None = None,
+    methods: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Evaluation], pd.DataFrame]], Callable[[Evaluation], pd.DataFrame]]:
     """Register a kind under `name`."""
 
     def add(function: Callable[[Evaluation], pd.DataFrame]) -> Callable[[Evaluation], pd.DataFrame]:
-        KINDS[name] = Kind(name, function, summarise, version, uses)
+        KINDS[name] = Kind(name, function, summarise, version, uses, methods)
         return function
 
     return add

@@ -11,7 +11,7 @@ import os
 import resource
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, lru_cache, partial
@@ -24,15 +24,31 @@ import torch
 from datasets import Dataset
 
 from erlib.attributions.decompx import decompositions_remembered
-from erlib.config import DataSpec, EvalSpec, RunSpec, canonical, check_executor, store_root
+from erlib.config import (
+    DataSpec,
+    EvalSpec,
+    RunSpec,
+    canonical,
+    check_executor,
+    run_spec_from_dict,
+    store_root,
+)
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.models.precision import refuse, warn_if_slow
 from erlib.provenance import environment
 from erlib.training.checkpoints import VANISHED
 from erlib.training.evaluations import Evaluation, kind
+from erlib.training.failures import (
+    FAILED,
+    LastStep,
+    RestsOnFailure,
+    WorkerKilled,
+    record_failure,
+    sealing_failures,
+)
 from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring
-from erlib.training.listing import run_label, vanished_words
+from erlib.training.listing import eval_label, failed_words, remarks, run_label, vanished_words
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, Store
@@ -55,7 +71,8 @@ def run(
     """Train what is missing; one row per run with its `status`, lost ones and replacements too.
 
     A lost run (it never met its checkpoint rule) is followed by the next seed that none of `specs`
-    uses, at most twice for each wanted seed.
+    uses, at most twice for each wanted seed. A failed one (see `erlib.training.failures`) is not
+    replaced: its row has no scores, and the others are trained.
     """
     check_executor(executor)
     kept, device = open_store(store), device or default_device()
@@ -65,7 +82,7 @@ def run(
         taken.setdefault(_seedless(spec), set()).add(spec.seed)
     rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
     tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
-    with progress_bar("training", sum(steps_of(s) for s in _with_origins(wanted)), "step") as bar:
+    with progress_bar("training", sum(steps_of(s) for s in with_origins(wanted)), "step") as bar:
         for attempt in range(1 + REPLACEMENTS):
             for first, sealed in zip(
                 tried, _train_all(kept, list(tried.values()), device, bar), strict=True
@@ -99,7 +116,7 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
     def is_missing(spec: RunSpec) -> bool:
         return store.get("runs", run_hash(spec)) is None
 
-    needed = sorted(_with_origins(list(filter(is_missing, specs))), key=_depth)
+    needed = sorted(with_origins(list(filter(is_missing, specs))), key=_depth)
     missing = list(filter(is_missing, needed))
     for precision in {spec.optimiser.precision for spec in missing}:
         refuse(precision, device)
@@ -110,57 +127,66 @@ def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> lis
         missing,
         worker_count(device),
         show,
-        after=[{place[o] for o in _origins(spec) if o in place} for spec in missing],
+        after=[{place[o] for o in origins(spec) if o in place} for spec in missing],
+        killed=lambda spec: fail(store, "runs", run_hash(spec), spec, WorkerKilled()),
     )
-    for sealed in made:
-        if said := vanished_words(sealed):
-            warnings.warn(f"{run_label(sealed)}: {said}", stacklevel=3)
-    for spec in _with_origins(specs):
+    tell_remarks(made)
+    for spec in with_origins(specs):
         if spec not in place:
             show(steps_of(spec), None, run_hash(spec))
     found = dict(zip(missing, made, strict=True))
     return [found.get(s) or make_run(store, s, device, lambda *_: None) for s in specs]
 
 
-def _with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
+def tell_remarks(made: Iterable[Sealed]) -> None:
+    """Warn the caller's caller of what there is to know of these runs."""
+    for sealed in made:
+        for said in remarks(sealed):
+            warnings.warn(f"{run_label(sealed)}: {said}", stacklevel=4)
+
+
+def with_origins(specs: Sequence[RunSpec]) -> list[RunSpec]:
     """These runs, each after those that it rests on."""
     found: dict[RunSpec, None] = {}
     for spec in specs:
-        found |= dict.fromkeys([*_with_origins(_origins(spec)), spec])
+        found |= dict.fromkeys([*with_origins(origins(spec)), spec])
     return list(found)
 
 
 def _depth(spec: RunSpec) -> int:
-    return 1 + max(map(_depth, _origins(spec)), default=0)
+    return 1 + max(map(_depth, origins(spec)), default=0)
 
 
-def _origins(spec: RunSpec) -> list[RunSpec]:
+def origins(spec: RunSpec) -> list[RunSpec]:
     """The runs that must be there first: its start, its teacher, whose rationales it reads."""
     extract, taught = spec.data.extract, spec.data.taught
     rests_on = (spec.start, extract and extract.run, taught and taught.run)
     return [run for run in rests_on if run]
 
 
-def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed:
+def make_run(
+    store: Store, spec: RunSpec, device: str, report: Report, *, model: bool = False
+) -> Sealed:
     """The run's result from the store, trained first if it is not there.
 
-    `report` is told steps as they are done: how many, the loss (or None), the run.
+    `report` is told steps as they are done: how many, the loss (or None), the run. `model`: trained
+    again if its model was dropped; without, all else that it left is enough.
     """
     name, steps = run_hash(spec), steps_of(spec)
-    if found := store.get("runs", name):
+    if (found := store.get("runs", name)) and not (model and found.dropped):
         report(steps, None, name)
         return found
-    start = _finished(store, spec.start, device).path if spec.start else None
     rows = partial(resolve_rows, store, device)
-    done = 0
+    last = LastStep()
 
-    def on_step(loss: float | None, count: int) -> None:
-        nonlocal done
-        done += count
-        report(count, loss, name)
+    def on_step(terms: Mapping[str, float] | None, count: int) -> None:
+        last.step, last.terms = last.step + count, terms
+        report(count, terms["loss"] if terms else None, name)
 
     def work(folder: Path) -> str:
         (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
+        for origin in origins(spec):  # it fails with those that it rests on
+            _finished(store, origin, device, model=origin == spec.start)
         with one_thread(device), measured(folder, device) as facts:
             facts["data"] = {
                 split: content_of(spec.data, split, rows)
@@ -168,28 +194,41 @@ def make_run(store: Store, spec: RunSpec, device: str, report: Report) -> Sealed
             }
             facts["precision"] = spec.optimiser.precision
             facts["resumed"] = any(folder.glob("state-*"))
+            start = _finished(store, spec.start, device).path if spec.start else None
             return train(spec, folder, device, on_step, start, rows)
 
-    sealed = store.make("runs", name, work)
-    report(max(0, steps - done), None, name)  # early stopping, or another process did it
+    sealed = store.make("runs", name, sealing_failures(work, last))
+    if model and sealed.dropped:
+        sealed = store.restore("runs", name, work)
+    report(max(0, steps - last.step), None, name)  # early stopping, or another process did it
     return sealed
+
+
+def fail(store: Store, kind: str, name: str, spec: Any, error: Exception) -> Sealed:
+    """The result sealed as failed, for a reason that nobody could raise where the work was."""
+
+    def work(folder: Path) -> str:
+        (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
+        return record_failure(folder, error)
+
+    return store.make(kind, name, work)
 
 
 def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, Any]:
     """What `run` says of one run: identity, status, its best epoch's scores, and over all epochs
     the lowest of each."""
     metrics = sealed.read("metrics.json")
-    best = metrics["best"] or {}
+    best = metrics.get("best") or {}
     return {
         "run": sealed.name,
         "status": sealed.status,
         "seed": spec.seed,
         "replaces": replaces,
         "spec": spec,
-        "best_epoch": metrics["best_epoch"],
+        "best_epoch": metrics.get("best_epoch"),
         **{name: value for name, value in best.items() if name not in ("epoch", VANISHED)},
         VANISHED: vanished_words(sealed),
-        **{f"lowest_{n}": value for n, value in metrics["lowest"].items() if n != "epoch"},
+        **{f"lowest_{n}": value for n, value in metrics.get("lowest", {}).items() if n != "epoch"},
     }
 
 
@@ -206,25 +245,44 @@ def evaluate(
     store: StorePath = None,
     device: str | None = None,
 ) -> pd.DataFrame:
-    """Measure what is missing; one row per evaluation with the means over its texts."""
+    """Measure what is missing; one row per evaluation with the means over its texts.
+
+    The row of one that failed, or whose run failed or was lost, has the status `failed` and no
+    means.
+    """
     check_executor(executor)
     kept, device = open_store(store), device or default_device()
-    missing: dict[RunSpec, list[EvalSpec]] = {}  # those of one run together: it is loaded once
-    for spec in dict.fromkeys(specs):
-        if kept.get("evals", eval_hash(spec)) is None:
-            missing.setdefault(_run_of(spec), []).append(spec)
-    groups = sorted(missing.values(), key=len, reverse=True)
+
+    def missing() -> list[EvalSpec]:
+        return [s for s in dict.fromkeys(specs) if kept.get("evals", eval_hash(s)) is None]
+
+    def measure(group: list[EvalSpec], report: Callable[[int], None]) -> None:
+        with decompositions_remembered():
+            for spec in group:
+                make_evaluation(kept, spec, device)
+                report(1)
+
+    def fail_first(group: list[EvalSpec]) -> None:
+        """The one that the worker was at; the others of the group are taken up again."""
+        first = next(s for s in group if kept.get("evals", eval_hash(s)) is None)
+        fail(kept, "evals", eval_hash(first), first, WorkerKilled())
+
+    wanted = missing()
     with progress_bar("evaluating", len(specs), "evaluation") as bar:
-        bar.update(len(specs) - sum(len(group) for group in groups))
-
-        def measure(group: list[EvalSpec], report: Callable[[int], None]) -> None:
-            with decompositions_remembered():
-                for spec in group:
-                    make_evaluation(kept, spec, device)
-                    report(1)
-
-        side_by_side(measure, groups, worker_count(device), bar.update)
-    return pd.DataFrame([eval_row(make_evaluation(kept, s, device), s) for s in specs])
+        bar.update(len(specs) - len(wanted))
+        left = wanted
+        while left:
+            by_run: dict[RunSpec, list[EvalSpec]] = {}  # a run is loaded once for all of its own
+            for spec in left:
+                by_run.setdefault(run_of(spec), []).append(spec)
+            groups = sorted(by_run.values(), key=len, reverse=True)
+            side_by_side(measure, groups, worker_count(device), bar.update, killed=fail_first)
+            left = missing()
+    made = {spec: make_evaluation(kept, spec, device) for spec in specs}
+    for spec in wanted:
+        if said := failed_words(made[spec]):
+            warnings.warn(f"{eval_label(made[spec])}: {said}", stacklevel=2)
+    return pd.DataFrame([eval_row(made[spec], spec) for spec in specs])
 
 
 def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:
@@ -232,8 +290,8 @@ def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:
     return {
         "eval": sealed.name,
         "status": sealed.status,
-        "run": run_hash(_run_of(spec)),
-        "seed": _run_of(spec).seed,
+        "run": run_hash(run_of(spec)),
+        "seed": run_of(spec).seed,
         "corpus": spec.data.corpus,
         "split": spec.split,
         "kind": spec.kind,
@@ -246,7 +304,13 @@ def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:
 
 def per_text(spec: EvalSpec, *, store: StorePath = None, device: str | None = None) -> pd.DataFrame:
     """The table of an evaluation, one row (or several) per text; measured first if missing."""
-    sealed = make_evaluation(open_store(store), spec, device or default_device())
+    return _table(open_store(store), spec, device or default_device())
+
+
+def _table(store: Store, spec: EvalSpec, device: str) -> pd.DataFrame:
+    sealed = make_evaluation(store, spec, device)
+    if sealed.status == FAILED:
+        raise RestsOnFailure(sealed)
     return pd.read_parquet(sealed.path / "per_text.parquet")
 
 
@@ -255,6 +319,8 @@ def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.D
     sealed = open_store(store).get("runs", run_hash(spec))
     if sealed is None:
         raise ValueError(f"run {run_hash(spec)} has not been trained; call erlib.run([spec]) first")
+    if sealed.status == FAILED:
+        raise RestsOnFailure(sealed)
     tables = [
         pd.read_parquet(file).assign(epoch=int(file.parent.name))
         for file in sealed.path.glob(f"epochs/*/{eval_hash(each)}.parquet")
@@ -264,7 +330,7 @@ def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.D
 
 def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
     """The evaluation's result from the store, measured first if it is not there."""
-    name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), _run_of(spec)
+    name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), run_of(spec)
     if found := store.get("evals", name):
         return found
 
@@ -272,9 +338,9 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
         (folder / "spec.json").write_text(canonical(spec) + "\n", encoding="utf-8")
         used, origin = None, {}
         if this_kind.uses:
-            source = make_evaluation(store, replace(spec, kind=this_kind.uses), device)
-            used = pd.read_parquet(source.path / "per_text.parquet")
-            origin = {"made_from": source.name}
+            source = replace(spec, kind=this_kind.uses)
+            used = _table(store, source, device)
+            origin = {"made_from": eval_hash(source)}
         rows = resolve_rows(store, device, spec.data, spec.split, spec.rows)
         with one_thread(device), measured(folder, device) as facts:
             facts |= origin
@@ -289,6 +355,7 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
                             rows.select(chosen),
                             partial(_trained, store, run_spec, device),
                             None if used is None else used.iloc[chosen.start : chosen.stop],
+                            device,
                         )
                     )
                     table.to_parquet(part.with_suffix(".tmp"), index=False)
@@ -304,7 +371,7 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
             part.unlink()
         return "done"
 
-    return store.make("evals", name, work)
+    return store.make("evals", name, sealing_failures(work))
 
 
 def resolve_rows(
@@ -321,8 +388,7 @@ def resolve_rows(
         return _with_lessons(store, device, data, split, texts)
     if extract is None:
         return texts
-    scored = make_evaluation(store, scoring(extract, data, split, rows), device)
-    scores = pd.read_parquet(scored.path / "per_text.parquet")["scores"]
+    scores = _table(store, scoring(extract, data, split, rows), device)["scores"]
     return extracted(
         texts, list(scores), percent=extract.percent, extractor=extract.shape, order=extract.order
     )
@@ -335,31 +401,49 @@ def _with_lessons(store: Store, device: str, data: DataSpec, split: str, texts: 
     needed = [answers(teaching, data, split, len(texts))]
     if split == "train" and teaching.method:
         needed.append(explanations(teaching, data, len(texts)))
-    tables = [
-        pd.read_parquet(make_evaluation(store, spec, device).path / "per_text.parquet")
-        for spec in needed
-    ]
+    tables = [_table(store, spec, device) for spec in needed]
     return with_lessons(texts, tables[0], tables[1] if len(tables) > 1 else None)
 
 
-def _run_of(spec: EvalSpec) -> RunSpec:
+def run_of(spec: EvalSpec) -> RunSpec:
+    """The run that is measured."""
     if spec.run is None:
         raise ValueError("this EvalSpec names no run; only RunSpec.each_epoch may leave it out")
     return spec.run
+
+
+def trained_folder(spec: RunSpec, *, store: StorePath = None, device: str | None = None) -> Path:
+    """The folder of a run with its model in it: trained first, or again if that was dropped."""
+    return _finished(open_store(store), spec, device or default_device()).path
+
+
+def restored_folder(prefix: str, *, store: StorePath = None) -> Path:
+    """The folder of the run whose hash begins so, with its model, which is kept from now on."""
+    opened = open_store(store)
+    sealed = opened.find("runs", prefix)
+    spec = run_spec_from_dict(sealed.read("spec.json"))
+    if run_hash(spec) != sealed.name:
+        raise ValueError(
+            f"run {sealed.name} was made by another version of erlib or from other data; what it "
+            f"describes is now run {run_hash(spec)}"
+        )
+    folder = trained_folder(spec, store=store)
+    opened.keep_model(sealed.name)
+    return folder
 
 
 def _trained(store: Store, spec: RunSpec, device: str) -> Classifier:
     return _load(_finished(store, spec, device).path, device)
 
 
-def _finished(store: Store, spec: RunSpec, device: str) -> Sealed:
-    """The run with its model, trained first if it is not there."""
+def _finished(store: Store, spec: RunSpec, device: str, *, model: bool = True) -> Sealed:
+    """The run, by default with its model, trained first if it is not there."""
     sealed = store.get("runs", run_hash(spec))
-    if sealed is None:
+    if sealed is None or (model and sealed.dropped):
         with progress_bar("training", steps_of(spec), "step") as bar:
-            sealed = make_run(store, spec, device, lambda count, *_: bar.update(count))
-    if sealed.status == "lost":
-        raise ValueError(f"run {sealed.name} was lost and has no model to go on from")
+            sealed = make_run(store, spec, device, lambda n, *_: bar.update(n), model=model)
+    if sealed.status in ("lost", FAILED):
+        raise RestsOnFailure(sealed)
     return sealed
 
 

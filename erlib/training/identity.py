@@ -3,58 +3,99 @@
 The hash covers the description, the content of the rows it resolves to (so a corrected corpus or
 another source makes another run) and the `version` of every head, objective, attribution and
 evaluation involved. Rationales are named by the texts they are taken from and the run that takes
-them, so that a run has its name before the one it rests on is trained. The device and the number
-of threads are recorded in `provenance.json`.
+them, so that a run has its name before the one it rests on is trained. On how many rows a run was
+trained names the run, and its evaluations only through it. The device and the number of threads are
+recorded in `provenance.json`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from datasets import Dataset
 
 from erlib.attributions import method
-from erlib.config import DataSpec, EvalSpec, Extraction, RunSpec, as_plain, digest
+from erlib.attributions.spending import check_spending
+from erlib.config import DataSpec, EvalSpec, Extraction, RunSpec, as_plain, canonical, digest
 from erlib.data import fingerprint, load_data, select_rows
 from erlib.data.preparation import prepared
 from erlib.errors import unknown
 from erlib.losses import OBJECTIVES
+from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import kind
 from erlib.training.students import OWN, answers, explanations, part_of
 from erlib.training.updates import update_class
 
+Spec = TypeVar("Spec", RunSpec, EvalSpec)
 
-@lru_cache(maxsize=64)
+
+def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
+    """Remember a name by the canonical text: for Python True is 1, in the text it is not."""
+    known: dict[str, str] = {}
+
+    def remembered(spec: Spec) -> str:
+        text = canonical(spec)
+        if text not in known:
+            known[text] = name(spec)
+        return known[text]
+
+    remembered.cache_clear = known.clear  # type: ignore[attr-defined]
+    return remembered
+
+
+Place = tuple[str, str, str, tuple[str, ...], str, int | None]
+
+
+def place_of(data: DataSpec, split: str, rows: int | None) -> Place:
+    """All that decides which rows a description means: corpus, source, words, classes, split, rows.
+
+    A student's splits are those that its teacher's corpus has of them.
+    """
+    split = split if data.taught is None else OWN.get(split, split)
+    return data.corpus, data.source, data.words, data.classes, split, rows
+
+
 def rows_of(data: DataSpec, split: str, rows: int | None) -> Dataset:
     """The rows that a description resolves to; for rationales, the texts they are taken from."""
-    split = split if data.taught is None else OWN.get(split, split)
+    return _rows_at(place_of(data, split, rows))
+
+
+def content_of(data: DataSpec, split: str, rows: int | None) -> str:
+    """The fingerprint of those rows."""
+    return content_at(place_of(data, split, rows))
+
+
+@lru_cache(maxsize=64)
+def _rows_at(place: Place) -> Dataset:
+    corpus, source, words, classes, split, rows = place
     part = split in OWN.values()
-    texts = load_data(data.corpus, split="test" if part else split, source=data.source)
-    texts = prepared(texts, words=data.words, classes=data.classes)
+    texts = load_data(corpus, split="test" if part else split, source=source)
+    texts = prepared(texts, words=words, classes=classes)
     return select_rows(part_of(texts, split) if part else texts, rows)
 
 
-@lru_cache(maxsize=256)
-def content_of(data: DataSpec, split: str, rows: int | None) -> str:
-    """The fingerprint of those rows."""
-    return fingerprint(rows_of(data, split, rows))
+@lru_cache(maxsize=1024)
+def content_at(place: Place) -> str:
+    """The fingerprint of the rows of this place."""
+    return fingerprint(_rows_at(place))
 
 
-@lru_cache(maxsize=4096)
+@_by_text
 def run_hash(spec: RunSpec) -> str:
     """The name of a run in the store."""
     return digest(run_identity(spec))
 
 
-@lru_cache(maxsize=4096)
+@_by_text
 def eval_hash(spec: EvalSpec) -> str:
     """The name of an evaluation in the store; `spec.run` may be None (an each-epoch one)."""
     identity = {
-        "spec": as_plain(replace(spec, run=None)),
+        "spec": as_plain(replace(spec, run=None, data=_as_measured(spec.data))),
         "run": run_hash(spec.run) if spec.run else None,
         "rows": content_of(spec.data, spec.split, spec.rows),
         "versions": _eval_versions(spec),
@@ -86,6 +127,7 @@ def run_identity(spec: RunSpec) -> dict[str, Any]:
             "update": update_class(spec.update).version,
             "scores": kind("predictions").version,  # of its epochs on dev
             **({} if explainer is None else {"explainer": VERSION}),
+            **({"jwa": jwa.VERSION} if spec.model.name == "jwa" else {}),
         },
         **_extraction(spec.data),
         **_teaching(spec.data),
@@ -109,7 +151,12 @@ def scoring(extract: Extraction, data: DataSpec, split: str, rows: int | None) -
         method=extract.method,
         variant=extract.variant,
         level="word",
+        options=extract.options,
     )
+
+
+def _as_measured(data: DataSpec) -> DataSpec:
+    return replace(data, train_rows=None, dev_rows=None)
 
 
 def _extraction(data: DataSpec) -> dict[str, Any]:
@@ -131,6 +178,8 @@ def _teaching(data: DataSpec) -> dict[str, Any]:
 
 
 def _eval_versions(spec: EvalSpec) -> dict[str, int]:
+    methods = kind(spec.kind).methods or ((spec.method,) if spec.method else ())
+    check_spending(dict(spec.options), *methods)
     versions = {spec.kind: kind(spec.kind).version}
     if used := kind(spec.kind).uses:
         versions[used] = kind(used).version

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from erlib.training.checkpoints import VANISHED
+from erlib.training.checkpoints import LOG_FILE, VANISHED
+from erlib.training.failures import FAILED, FAILURE_FILE, why
 from erlib.training.store import Sealed, Store
 
 
@@ -23,12 +24,13 @@ def runs_table(store: Store) -> pd.DataFrame:
                 "status": sealed.status,
                 "corpus": spec["data"]["corpus"],
                 "source": spec["data"]["source"],
-                "texts": metrics["train_texts"],
+                "texts": metrics.get("train_texts"),
                 "model": spec["model"]["name"],
                 "objective": objective_text(spec),
                 "seed": spec["seed"],
                 "dev_f1": _dev_f1(sealed),
-                "seconds": sealed.read("provenance.json")["seconds"],
+                "weights": "dropped" if sealed.dropped else "",
+                "seconds": sealed.read("provenance.json").get("seconds"),
             }
         )
     return pd.DataFrame(rows)
@@ -82,6 +84,58 @@ def vanished_words(sealed: Sealed) -> str:
     return f"no weight was moved by {' and '.join(parts)}" if parts else ""
 
 
+def eval_label(sealed: Sealed) -> str:
+    """`plausibility by decompx on movie_snippets, test · Baseline · minilm · seed 1 · 66a797`."""
+    spec = sealed.read("spec.json")
+    by = f" by {spec['method']}" if spec["method"] else ""
+    run = spec["run"]
+    parts = [
+        f"{spec['kind']}{by} on {spec['data']['corpus']}, {spec['split']}",
+        _system(run),
+        _model(run["model"]),
+        f"seed {run['seed']}",
+        sealed.name[:6],
+    ]
+    return " · ".join(parts)
+
+
+def remarks(run: Sealed) -> list[str]:
+    """What its owner should know: why it failed, which saved epochs were put aside, which losses
+    moved no weight."""
+    log = run.path / LOG_FILE
+    said = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [*said, *filter(None, [failed_words(run), vanished_words(run)])]
+
+
+def failed_words(sealed: Sealed) -> str:
+    """Why it failed and what can be done; empty if it did not, or only because another did."""
+    if sealed.status != FAILED or sealed.read(FAILURE_FILE)["rests_on"]:
+        return ""
+    return f"failed. {why(sealed)}"
+
+
+def failed_lines(store: Store, runs: Iterable[str], evals: Iterable[str] = ()) -> list[str]:
+    """A line for each of these runs that failed, and for each evaluation that failed of itself:
+    hash, description, why and what can be done."""
+    found = [store.get("runs", name) for name in runs]
+    found += [_cause(store, store.get("evals", name)) for name in evals]
+    failed = dict.fromkeys(sealed for sealed in found if sealed and sealed.status == FAILED)
+    return [
+        f"{s.name}: {(run_label if s.path.parent.name == 'runs' else eval_label)(s)}: {why(s)}"
+        for s in failed
+    ]
+
+
+def _cause(store: Store, sealed: Sealed | None) -> Sealed | None:
+    """What failed (or was lost) in the first place, for this one to fail."""
+    if sealed is None or sealed.status != FAILED:
+        return sealed
+    origin = sealed.read(FAILURE_FILE)["rests_on"]
+    if not origin:
+        return sealed
+    return _cause(store, store.get("evals", origin) or store.get("runs", origin))
+
+
 def _model(model: Mapping[str, Any]) -> str:
     """`minilm, 2 layers, ivra-sparsemax`: the encoder, and what was done to it."""
     layers = f"{model['layers']} layer{'s' * (model['layers'] > 1)}" if model["layers"] else ""
@@ -90,7 +144,7 @@ def _model(model: Mapping[str, Any]) -> str:
 
 
 def _dev_f1(sealed: Sealed) -> float | None:
-    return (sealed.read("metrics.json")["best"] or {}).get("dev_f1_macro")
+    return (sealed.read("metrics.json").get("best") or {}).get("dev_f1_macro")
 
 
 def _system(spec: Mapping[str, Any]) -> str:

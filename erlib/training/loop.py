@@ -7,7 +7,7 @@ killed goes on from its last epoch and ends with the numbers of an unbroken one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,7 @@ from erlib.training.checkpoints import (
     save_state,
 )
 from erlib.training.evaluations import Evaluation, kind
+from erlib.training.failures import Diverged
 from erlib.training.identity import eval_hash, rows_of
 from erlib.training.kinds.predictions import chance_p, predicted_rows, task_scores
 from erlib.training.updates import make_update
@@ -45,15 +46,15 @@ def train(
     spec: RunSpec,
     folder: Path,
     device: str,
-    on_step: Callable[[float | None, int], None],
+    on_step: Callable[[Mapping[str, float] | None, int], None],
     start: Path | None = None,
     resolve: Resolve = rows_of,
 ) -> str:
     """Train `spec` into `folder`, resuming what is there; "done", or "lost" without a model.
 
     `start` is the folder of the finished run that `spec.start` names; `resolve` finds the rows of
-    a description (rationales need the store). `on_step` is called with a step's loss (None: of an
-    earlier attempt) and how many were done.
+    a description (rationales need the store). `on_step` is called with a step's losses (None: of an
+    earlier attempt) and how many were done. A loss that is no number any more raises `Diverged`.
     """
     rows = {
         "train": resolve(spec.data, "train", spec.data.train_rows),
@@ -101,14 +102,11 @@ def train(
             with precisely():
                 terms = update.apply(objective, step, epoch * steps_per_epoch + index)
             losses.append({name: value.item() for name, value in terms.items()})
-            if not math.isfinite(losses[-1]["loss"]):
-                raise FloatingPointError(
-                    f"the loss became {losses[-1]['loss']} in epoch {epoch + 1}, step {index + 1} "
-                    f"(terms: {losses[-1]}); lower the learning rate or the weight of a term"
-                )
-            on_step(losses[-1]["loss"], 1)
+            on_step(losses[-1], 1)
+            refuse_divergence(losses[-1], "loss", f"epoch {epoch + 1}, step {index + 1}")
         classifier.eval()
         scores = dev_scores(classifier, held_out, objective, size, mixed)
+        refuse_divergence(scores, "dev_loss", f"epoch {epoch + 1}")
         row: dict[str, Any] = {"epoch": epoch + 1, **train_summary(losses), **scores}
         if objective.vanished:
             row[VANISHED] = ", ".join(objective.vanished)
@@ -117,6 +115,12 @@ def train(
         if progress.epoch < spec.optimiser.epochs:
             save_state(folder, classifier, update, progress)
     return finish(progress, folder, texts, held_out)
+
+
+def refuse_divergence(values: Mapping[str, float], name: str, where: str) -> None:
+    """An error if this loss is not a number any more."""
+    if not math.isfinite(values[name]):
+        raise Diverged(f"{name} became {values[name]} in {where}")
 
 
 def label_count(rows: Dataset, model: ModelSpec) -> int | None:

@@ -2,30 +2,40 @@
 
 A result is made in `<kind>/<hash>.partial`, sealed with `DONE` (its status and the sha256 of every
 file) and moved to `<kind>/<hash>` in one rename. A lock per hash keeps two processes from making
-the same thing; it goes with its process. A result whose files do not match `DONE` is made again.
+the same thing; it goes with its process. A result whose files do not match `DONE` is made again;
+one that was sealed but not yet moved, when its process was killed, only has to be moved.
+
+The files of a run's model (`MODEL`) may be dropped: `DONE` then keeps their sha256 under `dropped`,
+and what is trained again in their place must have the same. Only a process that works on the store
+alone drops anything (`in_use`), so that nobody's model goes while it is being read.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from filelock import FileLock, Timeout
 
 KINDS = ("runs", "evals")
+MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
 
 
 @dataclass(frozen=True)
 class Sealed:
-    """A finished result: its folder and the status in its `DONE`."""
+    """A finished result: its folder, and what its `DONE` says: the status, and the sha256 of files
+    that were dropped."""
 
     path: Path
     status: str
+    dropped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -33,8 +43,11 @@ class Sealed:
         return self.path.name
 
     def read(self, file: str) -> Any:
-        """One of its JSON files."""
-        return json.loads((self.path / file).read_text(encoding="utf-8"))
+        """One of its JSON files; empty where the result failed before there was one."""
+        path = self.path / file
+        if self.status == "failed" and not path.exists():
+            return {}
+        return json.loads(path.read_text(encoding="utf-8"))
 
 
 class Store:
@@ -43,6 +56,8 @@ class Store:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._checked: set[Path] = set()
+        self._users = 0  # how often `in_use` is open in this process
+        self._use: IO[str] | None = None
 
     def get(self, kind: str, name: str) -> Sealed | None:
         """The intact result, or None if it is missing or damaged.
@@ -53,7 +68,7 @@ class Store:
         if not (path / "DONE").exists() or (path not in self._checked and damage(path)):
             return None
         self._checked.add(path)
-        return Sealed(path, json.loads((path / "DONE").read_text(encoding="utf-8"))["status"])
+        return sealed_at(path)
 
     def make(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result, made by `work(folder) -> status` unless it is there already.
@@ -66,14 +81,108 @@ class Store:
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
             shutil.rmtree(path, ignore_errors=True)  # damaged, or get would have found it
-            partial.mkdir(parents=True, exist_ok=True)
-            status = work(partial)
-            sums = {str(f.relative_to(partial)): checksum(f) for f in files_of(partial)}
-            sealed = {"status": status, "sha256": sums}
-            (partial / "DONE").write_text(json.dumps(sealed, indent=1) + "\n", encoding="utf-8")
+            if (partial / "DONE").exists() and damage(partial):
+                shutil.rmtree(partial)  # killed while it was being sealed
+            if not (partial / "DONE").exists():
+                partial.mkdir(parents=True, exist_ok=True)
+                status = work(partial)
+                sealed = {"status": status, "sha256": checksums(partial)}
+                text = json.dumps(sealed, indent=1) + "\n"
+                (partial / "DONE").write_text(text, encoding="utf-8")
             partial.rename(path)
             self._checked.add(path)
-            return Sealed(path, status)
+            return sealed_at(path)
+
+    def forget(self, status: str) -> list[Path]:
+        """Remove the results of this status, so that they are made again when next needed."""
+        doomed = [s.path for kind in KINDS for s in self.sealed(kind) if s.status == status]
+        return [path for path in doomed if self._remove_idle(path)]
+
+    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """The result with what was dropped of it, which `work` makes again, byte for byte."""
+        with self._lock(kind, name):
+            found = self.get(kind, name)
+            if found is None:
+                raise ValueError(f"{name} is not in {self.root}, or damaged: nothing to restore")
+            if not found.dropped:
+                return found  # another process was faster
+            partial = found.path.with_name(f"{name}.partial")
+            partial.mkdir(parents=True, exist_ok=True)
+            work(partial)
+            for file, sha in found.dropped.items():
+                if not (partial / file).exists() or checksum(partial / file) != sha:
+                    shutil.rmtree(partial)
+                    raise RuntimeError(
+                        f"{name} was made again, and its {file} is not the one that was dropped "
+                        f"(sha256 {sha}): this machine or these libraries compute other numbers "
+                        f"than those in {found.path}/provenance.json. Remove {found.path}, and "
+                        "what was measured of it, to begin anew"
+                    )
+            for file in found.dropped:
+                (partial / file).rename(found.path / file)
+            _reseal(found.path, dropped={})
+            shutil.rmtree(partial)
+            return sealed_at(found.path)
+
+    def drop_model(self, name: str) -> int:
+        """Drop the model of a run, if it has one that is not kept and nobody else works on the
+        store; how many bytes."""
+        path = self.root / "runs" / name
+        if (self.root / "kept" / name).exists() or not (path / "DONE").exists():
+            return 0
+        with self.in_use(), self._alone() as alone:
+            if not alone:
+                return 0
+            seal = read_seal(path)
+            sums = {**seal["sha256"], **seal.get("dropped", {})}
+            files = [path / file for file in MODEL if (path / file).exists()]
+            if files:  # sealed first: a kill leaves a file too many, and no damage
+                _reseal(path, dropped={file: sums[file] for file in MODEL if file in sums})
+            freed = sum(file.stat().st_size for file in files)
+            for file in files:
+                file.unlink()
+            return freed
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While open, no other process drops anything."""
+        if self._use is None:
+            folder = self.root / "locks"
+            folder.mkdir(parents=True, exist_ok=True)
+            self._use = (folder / "in-use.lock").open("a")
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._use.close()
+                self._use = None
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """While open, nobody else can begin to use the store; False if somebody does already."""
+        assert self._use is not None
+        try:
+            fcntl.flock(self._use, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            alone = False
+        try:
+            yield alone
+        finally:
+            fcntl.flock(self._use, fcntl.LOCK_SH)
+
+    def keep_model(self, name: str) -> None:
+        """Note that this run's model is not to be dropped."""
+        (self.root / "kept").mkdir(exist_ok=True)
+        (self.root / "kept" / name).touch()
+
+    def drop_models(self) -> dict[str, int]:
+        """Drop all models that are not kept; run → bytes, where there were any."""
+        names = [sealed.name for sealed in self.sealed("runs")]
+        return {name: freed for name in names if (freed := self.drop_model(name))}
 
     def _lock(self, kind: str, name: str) -> FileLock:
         folder = self.root / "locks"
@@ -84,8 +193,10 @@ class Store:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
-                status = json.loads(done.read_text(encoding="utf-8"))["status"]
-                yield Sealed(done.parent, status)
+                try:
+                    yield sealed_at(done.parent)
+                except ValueError:
+                    yield Sealed(done.parent, "damaged")
 
     def find(self, kind: str, prefix: str) -> Sealed:
         """The one result whose hash begins with `prefix`."""
@@ -116,20 +227,53 @@ class Store:
             return False
 
 
+def sealed_at(path: Path) -> Sealed:
+    """What the `DONE` of a folder says."""
+    seal = read_seal(path)
+    return Sealed(path, seal["status"], seal.get("dropped", {}))
+
+
+def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
+    """Write the `DONE` of a folder again: these files are gone, all others are there."""
+    seal = read_seal(path)
+    sums = {**seal["sha256"], **seal.pop("dropped", {})}
+    seal["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
+    if dropped:
+        seal["dropped"] = dict(dropped)
+    (path / "DONE.tmp").write_text(json.dumps(seal, indent=1) + "\n", encoding="utf-8")
+    (path / "DONE.tmp").rename(path / "DONE")
+
+
 def damage(path: Path) -> list[str]:
     """What differs between a sealed folder and its `DONE`."""
     try:
-        expected = json.loads((path / "DONE").read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, KeyError) as error:
+        return changes(path, read_seal(path)["sha256"])
+    except (OSError, ValueError) as error:
         return [f"DONE cannot be read ({error})"]
-    present = {str(f.relative_to(path)): f for f in files_of(path) if f.name != "DONE"}
+
+
+def read_seal(path: Path) -> dict[str, Any]:
+    """What `DONE` says: the `status`, and the `sha256` of every file and of the `dropped` ones."""
+    seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
+    match seal:
+        case {"status": str(), "sha256": dict()}:
+            return seal
+    raise ValueError("it has no status and checksums")
+
+
+def changes(folder: Path, expected: Mapping[str, str]) -> list[str]:
+    """What differs between the files below a folder and their `checksums` of an earlier time."""
+    present = {name: folder / name for name in expected if (folder / name).is_file()}
     missing = [f"{name} is missing" for name in expected if name not in present]
     changed = [
-        f"{name} has changed"
-        for name, sha in expected.items()
-        if name in present and checksum(present[name]) != sha
+        f"{name} has changed" for name, file in present.items() if checksum(file) != expected[name]
     ]
     return missing + changed
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """The sha256 of every file below a folder, by its path from there."""
+    return {str(f.relative_to(folder)): checksum(f) for f in files_of(folder)}
 
 
 def files_of(folder: Path) -> list[Path]:

@@ -45,6 +45,7 @@ def explanations(teaching: Teaching, data: DataSpec, rows: int) -> EvalSpec:
         rows,
         method=teaching.method,
         variant=teaching.variant,
+        options=teaching.options,
     )
 
 

@@ -13,16 +13,19 @@ import signal
 import sys
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 import psutil
 import torch
 
 MOST = 8
+ATTEMPTS = 2  # at a task whose worker is killed from outside
 BYTES_EACH = 3 << 30  # what training a small encoder takes, generously
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -62,65 +65,76 @@ def side_by_side(
     workers: int,
     listen: Tell,
     after: Sequence[Collection[int]] | None = None,
+    *,
+    killed: Callable[[Task], Result],
 ) -> list[Result]:
     """`work(task, tell)` for every task, `workers` at a time; the results in the order of `tasks`.
 
     `after`: for each task, the earlier ones (their indices) that must be finished before it begins.
-    What a task tells is handed to `listen` in this process. The first error ends all: what the
-    others have not finished is in the store up to their last epoch.
+    What a task tells is handed to `listen` in this process. A task whose worker was killed is tried
+    once more in a new one; if that is killed too, its result is `killed(task)`. The first error
+    ends all: what the others have not finished is in the store up to their last epoch.
     """
     if min(workers, len(tasks)) <= 1:
         return [work(task, listen) for task in tasks]
     results: dict[int, Result] = {}
     waiting = list(range(len(tasks)))
-    context = get_context("fork")
-    processes = []
-    idle: list[Connection] = []
+    deaths: Counter[int] = Counter()
+    pool: dict[Connection, BaseProcess] = {}  # every worker, by our end of its pipe
+    busy: dict[Connection, int] = {}  # what it works on
     try:
-        for _ in range(min(workers, len(tasks))):
-            ours, theirs = context.Pipe()
-            process = context.Process(
-                target=_serve, args=(work, theirs, [*idle, ours]), daemon=True
-            )
-            with warnings.catch_warnings():  # of threads: a worker needs none of ours
-                warnings.simplefilter("ignore", DeprecationWarning)
-                process.start()
-            theirs.close()  # so that a worker's end is the end of its pipe
-            processes.append(process)
-            idle.append(ours)
-        busy: list[Connection] = []
         while len(results) < len(tasks):
             ready = [i for i in waiting if after is None or results.keys() >= set(after[i])]
-            for index in ready[: len(idle)]:
+            for index in ready[: workers - len(busy)]:
                 waiting.remove(index)
-                busy.append(idle.pop())
-                busy[-1].send((index, tasks[index]))
-            for pipe in wait(busy):
-                assert isinstance(pipe, Connection)
-                what, *said = _receive(pipe)
+                pipe = next((p for p in pool if p not in busy), None) or _start(work, pool)
+                busy[pipe] = index
+                with suppress(OSError):  # killed while it was idle: below, its pipe is at its end
+                    pipe.send(tasks[index])
+            for end in wait(list(busy)):
+                assert isinstance(end, Connection)
+                what, said = _receive(end)
                 if what == "told":
                     listen(*said)
-                elif what == "failed":
-                    raise said[0]
+                    continue
+                if what == "raised":
+                    raise said
+                index = busy.pop(end)
+                if what == "done":
+                    results[index] = said
+                    continue
+                pool.pop(end).join()
+                deaths[index] += 1
+                if deaths[index] < ATTEMPTS:
+                    waiting.insert(0, index)
                 else:
-                    results[said[0]] = said[1]
-                    busy.remove(pipe)
-                    idle.append(pipe)
+                    results[index] = killed(tasks[index])
     finally:
-        for process in processes:
+        for process in pool.values():
             process.terminate()
             process.join()
     return [results[i] for i in range(len(tasks))]
 
 
-def _receive(pipe: Connection) -> Any:
+def _start(work: Callable[[Any, Tell], Any], pool: dict[Connection, BaseProcess]) -> Connection:
+    """A new worker in the pool; our end of its pipe."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(work, theirs, [*pool, ours]), daemon=True)
+    with warnings.catch_warnings():  # of threads: a worker needs none of ours
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process.start()
+    theirs.close()  # so that a worker's end is the end of its pipe
+    pool[ours] = process
+    return ours
+
+
+def _receive(pipe: Connection) -> tuple[str, Any]:
+    """What a worker says: told, done or raised, and what; or that it is dead."""
     try:
         return pipe.recv()
-    except EOFError:
-        raise RuntimeError(
-            "a worker process was ended from outside, perhaps for lack of memory; start again to "
-            "go on where it was, with ERLIB_WORKERS=1 to use less"
-        ) from None
+    except (EOFError, OSError):
+        return "dead", None
 
 
 def _serve(
@@ -137,18 +151,25 @@ def _serve(
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)
     _keep_freed_memory()
+
+    def tell(*said: Any) -> None:
+        try:
+            pipe.send(("told", said))
+        except ConnectionError:  # the parent is gone, which is no fault of the task's
+            sys.exit()
+
     while True:
         try:
-            index, task = pipe.recv()
-        except EOFError:
+            task = pipe.recv()
+        except (EOFError, ConnectionError):
             return
         try:
-            pipe.send(("done", index, work(task, lambda *said: pipe.send(("told", *said)))))
-        except BrokenPipeError:  # the parent is gone
+            pipe.send(("done", work(task, tell)))
+        except ConnectionError:
             return
         except Exception as error:
             error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-            pipe.send(("failed", error))
+            pipe.send(("raised", error))
 
 
 def _keep_freed_memory() -> None:

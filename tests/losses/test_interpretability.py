@@ -9,6 +9,7 @@ import torch
 from erlib.config import OptimiserSpec, term
 from erlib.losses import Step, Weighted, build
 from erlib.losses.interpretability import (
+    best_alone,
     best_tokens,
     clustering,
     drawn_percent,
@@ -147,19 +148,67 @@ def test_every_criterion_reaches_features_heads_layers_and_the_encoder(family, n
     assert model.encoder_parameters()[0].grad.abs().max() > 0
 
 
-def test_the_best_tokens_are_hard_in_value_and_soft_in_gradient():
-    model = ready(explainer="ivra-softmax")
-    step = step_of(model)
+def test_the_best_tokens_are_as_many_as_asked_for_and_no_specials():
+    step = step_of(ready(explainer="ivra-softmax"))
     hard = best_tokens(step, 20)
     counted = (step.mask.bool() & ~step.batch.special).sum(dim=1)
-    assert set(hard.unique().tolist()) <= {0.0, 1.0}
+    assert set(hard.unique().tolist()) <= {0.0, 1.0} and not hard.requires_grad
     assert hard.sum(dim=1).tolist() == [at_least_one(20, int(n)) for n in counted]
     assert (hard * step.batch.special == 0).all() and (hard * (1 - step.mask) == 0).all()
-    r, weights = step.explanation.r, torch.randn(hard.shape)
-    (ours,) = torch.autograd.grad((hard * weights).sum(), model.explainer.eta, retain_graph=True)
-    soft = r / r.amax(dim=1, keepdim=True)
-    (theirs,) = torch.autograd.grad((soft * weights).sum(), model.explainer.eta)
+
+
+def test_what_is_kept_alone_is_hard_in_value_and_soft_in_gradient():
+    model = ready(explainer="ivra-softmax")
+    step = step_of(model)
+    (ours,) = torch.autograd.grad(
+        best_alone(step, 20)[:, 0].sum(), model.explainer.eta, retain_graph=True
+    )
+    gate = (best_tokens(step, 20) + step.batch.special).requires_grad_()
+    (slope,) = torch.autograd.grad(
+        model.forward(step.batch.inputs, gate=gate).logits[:, 0].sum(), gate
+    )
+    r = step.explanation.r
+    soft = (r / r.amax(dim=1, keepdim=True) * slope)[~step.batch.special]
+    (theirs,) = torch.autograd.grad(soft.sum(), model.explainer.eta)
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("explainer", ["ivra-softmax", "ivra-sparsemax", "smat"])
+def test_comprehensiveness_teaches_r_what_each_token_of_the_whole_text_is_worth(explainer):
+    """By difference quotients of log p around the whole text, one token at a time."""
+    model = ready(explainer=explainer)
+    model.model.double()
+    step = step_of(model)
+    model.model.training = True  # of the model alone: no dropout below it
+    criterion = build(term("comprehensiveness", margin=50.0))  # out of reach
+    weights = list(model.explainer.parameters())
+    loss = criterion.loss(step)["comprehensiveness"]
+    ours = torch.autograd.grad(loss, weights, retain_graph=True)
+
+    chosen, h = step.forward().logits.argmax(dim=1), 1e-5
+    worth = torch.zeros_like(step.mask, dtype=torch.double)
+    with torch.no_grad():
+        for text, token in (~step.batch.special & step.mask.bool()).nonzero().tolist():
+            log_p = []
+            for level in (1 - h, 1 + h):
+                gate = torch.ones_like(worth)
+                gate[text, token] = level
+                logits = model.forward(step.batch.inputs, gate=gate).logits
+                log_p.append(logits.log_softmax(dim=1)[text, chosen[text]])
+            worth[text, token] = (log_p[1] - log_p[0]) / (2 * h)
+    taught = -(explain(model, step.forward(), step.mask).r * worth).sum(dim=1).mean()
+    for one, other in zip(ours, torch.autograd.grad(taught, weights), strict=True):
+        assert other.abs().max() > 0
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-9)
+
+
+def test_a_text_that_has_lost_more_than_the_margin_teaches_nothing():
+    model = ready(explainer="ivra-softmax")
+    step = step_of(model)
+    model.model.training = True
+    loss = build(term("comprehensiveness", margin=-50.0)).loss(step)["comprehensiveness"]
+    (slope,) = torch.autograd.grad(loss, model.explainer.eta)
+    assert (slope == 0).all()
 
 
 def test_the_share_is_drawn_in_training_and_fixed_on_dev():

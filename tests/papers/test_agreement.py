@@ -411,6 +411,32 @@ def test_where_nothing_is_trained_nothing_is_said(study):
         assert decide("agreement", claim, measured).verdict == "inconclusive", claim
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_failed_run_leaves_holes_and_stops_nothing(study, seed):
+    task = systems.task_named(study.settings, "SST")
+    base = systems.run_spec(study.settings, systems.System("DBERT", task, "Base"), seed)
+    runs = study.results["base"].copy()
+    scores = ["best_epoch", "dev_f1_binary", "dev_accuracy", "dev_majority", "dev_chance_p"]
+    runs.loc[runs["spec"] == base, scores] = np.nan
+    runs.loc[runs["spec"] == base, "status"] = "failed"
+    asked = systems._measurements(study.settings, {**study.results, "base": runs})
+    assert asked and base not in {spec.run for spec in asked}
+    holed = Study(study.settings, {**study.results, "base": runs})
+    assert sorted(holed.runs_of("DBERT", "SST", "Base")) == sorted({1, 2, 3} - {seed})
+    assert len(claims.measure_claims(holed)["AG-C1"]) > 0
+    for made in (tables.table_2, tables.table_2_tests, tables.table_3, tables.table_6,
+                 tables.table_8, tables.table_1b_dropout, agreement.audit, prose.about_tying,
+                 prose.about_training, prose.about_search, prose.about_groups,
+                 prose.about_curvature, prose.about_audit):  # fmt: skip
+        assert made(holed) is not None, made
+    for model in ("DBERT", "JWA"):
+        for of_model in (tables.table_1, tables.table_4, tables.table_5, tables.table_11,
+                         agreement.group_tests, agreement.correlation_tests,
+                         prose.about_pairs):  # fmt: skip
+            assert of_model(holed, model) is not None, of_model
+    assert figures.figure_3(holed) and figures.maps(holed, ["SST"])
+
+
 def test_curvature_is_a_mean_over_sets_of_seeds_that_have_them_all(study, monkeypatch):
     def r(given, model):  # r is .5 on SST, which has three seeds, and 0 on the other sets
         cells = [(s, seed) for s in systems.SETS for seed in ((1, 2, 3) if s == "SST" else (1,))]
@@ -577,12 +603,12 @@ def test_the_audit_says_where_dropout_is_not_the_only_switch(settings):
     assert "a second switch" not in prose.audit_caption(paper)
 
 
-def test_word_pieces_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
+def test_packaged_vectors_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
     settings, monkeypatch, tmp_path
 ):
     data = systems.data_spec(settings, "JWA", systems.task_named(settings, "SST"))
     assert vectors.word_vectors(settings, data, 1) == "jwa"
-    assert "no GloVe file was given" in prose.about_data(settings)
+    assert "GloVe 6B, 50 dimensions" in prose.about_data(settings)
     monkeypatch.setenv(vectors.VARIABLE, str(tmp_path / "none.txt"))
     with pytest.raises(FileNotFoundError, match="ERLIB_GLOVE names"):
         vectors.word_vectors(settings, data, 1)
@@ -603,6 +629,8 @@ def test_jwa_trains_on_the_vectors_of_a_given_glove_file(settings, monkeypatch, 
     assert vector.tolist() == [1.5] * 8
     assert start.model.lstm.hidden_size == 4  # two directions fill the embedding's size
     assert spec.model.name == systems.run_spec(settings, base, 1).model.name  # made once
+    file.write_text(file.read_text().replace("0.5", "9.5"))  # as long, and of the same name
+    assert systems.run_spec(settings, base, 1).model.name != spec.model.name
     other = systems.run_spec(settings, base, 2).model.name
     drawn = load_classifier(other, head="agreement").model.lstm.weight_ih_l0
     assert not torch.equal(drawn, start.model.lstm.weight_ih_l0)  # a seed's own other weights

@@ -540,6 +540,30 @@ def test_where_no_model_is_trained_what_rests_on_such_models_is_empty_and_stops_
         assert decide("er_lens", claim, measured).verdict == "inconclusive", claim
 
 
+@pytest.mark.parametrize(("system", "seed"), [("Baseline", 0), ("ER+Att", 1), ("Lexpl(I)", 0)])
+def test_a_failed_run_leaves_a_hole_and_stops_nothing(planted, system, seed):
+    stage = "explanation_only" if system.startswith("Lexpl") else "systems"
+    scores = {name: np.nan for name in planted.results[stage] if name.startswith(("dev", "lowest"))}
+    study = changed(planted, stage, system, seed, status="failed", **scores)
+    assert seed not in study.places(system)
+    assert f"1 failed ({system} seed {seed}; why, see the end)" in prose.about_training(study)
+    assert "Not trained" not in prose.about_training(study)
+    assert prose.about_bounds(study) and prose.about_guidance(study) and prose.about_erasure(study)
+    for made in (tables.table_1, tables.table_2, tables.table_3, tables.table_4, tables.table_5,
+                 tables.table_8, tables.effects, figures.figure_2, figures.figure_6,
+                 figures.figure_8, claims.measure_claims):  # fmt: skip
+        assert made(study) is not None, made
+
+
+def test_a_technique_that_failed_is_missing_and_the_run_is_not(planted):
+    spec, test = planted.spec("Baseline", 0), planted.annotated[0]
+    hole = stages.plausibility_spec(planted.settings, spec, test, "DX")
+    measured = pd.DataFrame({"spec": [hole], "status": ["failed"]})
+    study = Planted(planted.settings, {**planted.results, "measurements": measured})
+    assert 0 in study.places("Baseline") and not study.has("Baseline", 0, test, "DX")
+    assert study.has("Baseline", 0, test, "ALTI") and study.has("Baseline", 1, test, "DX")
+
+
 def test_boxes_carry_the_names_of_their_systems(planted):
     first = figures.figure_11(planted)[0].axes[0]
     assert [text.get_text() for text in first.get_yticklabels()] == systems.CLASSIFIERS

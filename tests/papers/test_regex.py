@@ -16,6 +16,7 @@ from erlib.papers.regex.grid import (
     ablated,
     attacked,
     deeplifts,
+    every_attribution,
     every_cell,
     faithful,
     fresh,
@@ -67,14 +68,18 @@ class Planted(Study):
             "w/o explanation guided training": 0.18}  # fmt: skip
     RIGHT = {"Baseline": 0.5, "REGEX": 0.75}  # of classifiers that read their rationales
 
-    def __init__(self, settings, untrained=()):
+    def __init__(self, settings, untrained=(), failed=()):
         self.settings = settings
-        self.untrained = set(untrained)
+        self.untrained = {*untrained, *failed}
+        measured = [*(c.spec for c in every_cell(settings)), *every_attribution(settings)]
+        self.holes = {spec for spec in measured if spec.run in failed}
         self.summaries = {}
         cells = [*every_cell(settings), *fresh(settings), *fresh_with_source_ratio(settings)]
         self.cells = {cell.spec: cell for cell in reversed(cells)}  # the first one counts
 
     def value(self, spec, name):
+        if spec in self.holes:
+            return np.nan
         kinds = {"faithfulness": faithfulness._summary, "attack": attack._summary,
                  "predictions": predictions.task_scores}  # fmt: skip
         if spec not in self.summaries:
@@ -82,6 +87,7 @@ class Planted(Study):
         return self.summaries[spec][name]
 
     def texts(self, spec):
+        assert self.has(spec), "it failed, and there are no texts"
         return {"faithfulness": self.erasure, "predictions": self.answers, "attack": self.attack,
                 "attributions": self.scores}[spec.kind](spec)  # fmt: skip
 
@@ -598,6 +604,25 @@ def test_where_no_model_is_trained_nothing_stops(settings):
     about = [prose.about_core(none), prose.about_fresh(none), prose.about_ablation(none),
              prose.about_sweep(none, "lambda"), prose.about_attack(none)]  # fmt: skip
     assert all(about) and "nan" not in " ".join(about)
+
+
+@pytest.mark.parametrize("system", ["Baseline", "REGEX"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_failed_run_leaves_holes_and_stops_nothing(settings, system, seed):
+    runs = {main_run(settings, system, source, seed) for source in ("SST", "IMDB")}
+    study = Planted(settings, failed=runs)
+    table = tables.table_1(study).long.set_index(["row", "column", "metric"])["n"]
+    whole = tables.table_1(Planted(settings)).long.set_index(["row", "column", "metric"])["n"]
+    cell = (f"SST->SST|{system}", "aGa", "norm_suff")
+    assert table[cell] == whole[cell] - 1
+    found = claims.measure_claims(study)
+    assert len(found["RX-C1"]["SST->SST"]["differences"]) == 2  # of three seeds
+    for made in (tables.table_2, tables.table_3, tables.table_4, tables.table_6, tables.table_8,
+                 tables.table_9, audit.choices, figures.figure_3, prose.about_faithfulness,
+                 prose.about_core, prose.about_attack, prose.about_deeplifts,
+                 prose.about_ablation, prose.about_fresh):  # fmt: skip
+        assert made(study) is not None, made
+    assert prose.about_agreement(study, small=False) and prose.about_sweep(study, "lambda")
 
 
 def test_undefined_texts_of_a_model_are_counted_once(settings):

@@ -6,13 +6,12 @@ import os
 
 import nbformat
 import pandas as pd
-import papermill
 import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook
 
 from erlib.cli import main
-from erlib.notebooks import execute
+from erlib.notebooks import NotebookFailed, execute
 from erlib.reports import artefact, build_index, decide, footer, record
 from erlib.reports.ledger import STAGE, read_rows, reports_folder
 from erlib.reports.staging import publish, staged
@@ -120,7 +119,7 @@ def test_a_notebook_that_fails_half_way_changes_nothing_but_the_word_on_the_inde
     assert "reports/quick/er_lens.sources.json" in before and "failed" not in index(root)
 
     write_notebook(root, MADE % 2, "1 / 0")
-    with pytest.raises(papermill.PapermillExecutionError, match="ZeroDivisionError"):
+    with pytest.raises(NotebookFailed, match="ZeroDivisionError"):
         execute("er_lens", GIVEN, root)
     after = contents(root)
     assert b"ZeroDivisionError" in after.pop("reports/quick/01_er_lens.failed.ipynb")

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from erlib.config import EvalSpec, canonical, digest, term
+from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
 from erlib.losses import OBJECTIVES
+from erlib.models import jwa
 from erlib.training import identity
 from erlib.training.evaluations import KINDS
 from tests import corpus
 
 
 def forget():
-    for cached in (identity.rows_of, identity.content_of, identity.run_hash, identity.eval_hash):
+    for cached in (identity._rows_at, identity.content_at, identity.run_hash, identity.eval_hash):
         cached.cache_clear()
 
 
@@ -69,6 +70,15 @@ def test_a_new_version_of_the_scores_on_dev_is_a_new_run(spec, monkeypatch):
     assert identity.run_hash(spec) != before
 
 
+def test_a_jwa_on_other_vectors_is_a_new_run_and_no_other_model_is(spec, monkeypatch):
+    specs = [spec, replace(spec, model=replace(spec.model, name="jwa"))]
+    before = [identity.run_hash(s) for s in specs]
+    monkeypatch.setattr(jwa, "VERSION", 99)
+    forget()
+    assert identity.run_hash(specs[0]) == before[0]
+    assert identity.run_hash(specs[1]) != before[1]
+
+
 def test_a_corrected_label_is_a_new_run(spec, tmp_path, monkeypatch):
     before = identity.run_hash(spec)
     monkeypatch.setitem(corpus.WORDS, 0, ["dull", "bad", "worst", "awful"])
@@ -92,3 +102,52 @@ def test_an_evaluation_is_named_after_its_run_its_rows_and_its_method(spec):
 
 def test_the_canonical_form_does_not_depend_on_the_order_of_options():
     assert canonical(term("explanation", a=1, b=2)) == canonical(term("explanation", b=2, a=1))
+
+
+def test_equal_descriptions_have_equal_names_and_true_is_not_one(spec):
+    one, same, other = (replace(spec, objective=(term("tying", mask=m),)) for m in (1, 1.0, True))
+    names = [identity.run_hash(s) for s in (one, same, other)]
+    assert names[0] == names[1] != names[2]  # for Python the three are equal
+    forget()
+    assert identity.run_hash(other) == names[2]  # whichever is asked first
+
+
+def test_how_many_texts_a_run_has_names_its_evaluation_only_through_the_run(spec):
+    free = EvalSpec(spec, spec.data, "test", "predictions")
+    counted = replace(free, data=replace(spec.data, train_rows=8, dev_rows=4))
+    assert identity.eval_hash(counted) == identity.eval_hash(free)
+    fewer = replace(free, run=replace(spec, data=counted.data))
+    assert identity.eval_hash(fewer) != identity.eval_hash(free)
+
+
+def test_what_is_spent_names_an_evaluation_rationales_and_lessons(spec):
+    steps = (("steps", 3),)
+    asked = {"method": "integrated_gradients", "variant": "ivra"}
+    evaluation = EvalSpec(spec, spec.data, "test", "attributions", **asked)
+    cut = [Extraction(spec, 20, **asked), Extraction(spec, 20, **asked, options=steps)]
+    taught = [Teaching(spec, **asked), Teaching(spec, **asked, options=steps)]
+    read = [replace(spec, data=replace(spec.data, extract=e)) for e in cut]
+    learnt = [replace(spec, data=replace(spec.data, taught=t)) for t in taught]
+    names = [identity.eval_hash(e) for e in (evaluation, replace(evaluation, options=steps))]
+    names += [identity.run_hash(s) for s in (*read, *learnt)]
+    assert len(set(names)) == 6
+    scored = identity.scoring(cut[1], spec.data, "train", None)
+    lessons = identity.explanations(taught[1], spec.data, 8)
+    assert scored.options == lessons.options == steps
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"kind": "attributions", "method": "attention"},
+        {"kind": "predictions"},
+        {"kind": "agreement", "options": (("points", 3),)},
+    ],
+)
+def test_an_option_that_nothing_reads_is_refused_before_anything_is_measured(spec, asked):
+    with pytest.raises(
+        ValueError, match="takes no 'steps'|unknown option .* known: samples, steps"
+    ):
+        identity.eval_hash(
+            EvalSpec(spec, spec.data, "test", **{"options": (("steps", 3),), **asked})
+        )

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import get_linear_schedule_with_warmup
 
-from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict, term
+from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict
 from erlib.models import load_classifier
 from erlib.training import loop
 from erlib.training.executors import make_run, open_store, per_epoch, per_text, run
@@ -97,7 +97,7 @@ def test_a_run_killed_in_the_middle_ends_with_the_bytes_of_an_unbroken_one(spec,
     )
     assert died.returncode == -signal.SIGKILL
     partial = folder(tmp_path / "broken", spec).with_suffix(".partial")
-    assert (partial / "state-1" / "progress.json").exists()
+    assert (partial / "state-1" / "sums.json").exists()
     for store in ("broken", "whole"):
         run([spec], store=tmp_path / store)
     broken, whole = folder(tmp_path / "broken", spec), folder(tmp_path / "whole", spec)
@@ -139,14 +139,8 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_run(spec, tmp_path):
 
 
 def test_a_checkpoint_rule_with_an_unknown_metric_says_what_there_is(spec, tmp_path):
-    with pytest.raises(ValueError, match="'dev_f2'; an epoch has: epoch, train_task"):
+    with pytest.warns(UserWarning, match="'dev_f2'; an epoch has: epoch, train_task"):
         run([with_rule(spec, metric="dev_f2")], store=tmp_path / "store")
-
-
-def test_a_loss_that_is_not_a_number_stops_the_run_and_says_where(spec, tmp_path):
-    wild = replace(spec, objective=(term("task", float("inf")),))
-    with pytest.raises(FloatingPointError, match="epoch 1, step 1"):
-        run([wild], store=tmp_path / "store")
 
 
 def test_evaluations_at_every_epoch_are_kept_with_the_run(spec, tmp_path):

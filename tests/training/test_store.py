@@ -55,6 +55,50 @@ def test_a_damaged_result_is_found_and_made_again(tmp_path, harm):
     assert (store.make("runs", "abc", write("two")).path / "result.txt").read_text() == "two"
 
 
+@pytest.mark.parametrize("seal", ["[]", '{"status": "done"}', '{"status": 1, "sha256": {}}', "{"])
+def test_a_seal_that_says_nothing_is_damage(tmp_path, seal):
+    path = Store(tmp_path).make("runs", "abc", write("one")).path
+    (path / "DONE").write_text(seal)
+    store = Store(tmp_path)
+    assert store.get("runs", "abc") is None
+    assert "DONE cannot be read" in store.verify()[path][0]
+    assert (store.make("runs", "abc", write("two")).path / "result.txt").read_text() == "two"
+
+
+def sealed_but_not_moved(tmp_path):
+    """What a kill between `DONE` and the rename leaves."""
+    path = Store(tmp_path).make("runs", "abc", write("one")).path
+    return path.rename(path.with_name("abc.partial"))
+
+
+def test_a_result_sealed_before_a_kill_and_not_moved_is_only_moved(tmp_path):
+    sealed_but_not_moved(tmp_path)
+    made = Store(tmp_path).make("runs", "abc", lambda _: pytest.fail("made again"))
+    assert (made.path / "result.txt").read_text() == "one" and made.status == "done"
+    assert Store(tmp_path).verify() == {made.path: []}
+
+
+@pytest.mark.parametrize("harm", ["half a seal", "a changed file"])
+def test_one_that_is_not_whole_is_made_again_from_nothing(tmp_path, harm):
+    partial = sealed_but_not_moved(tmp_path)
+    if harm == "half a seal":
+        (partial / "DONE").write_text('{"status": "do')
+    else:
+        (partial / "result.txt").write_text("0ne")
+    (partial / "failure.json").write_text("of the attempt that was killed")
+    made = Store(tmp_path).make("runs", "abc", write("two"))
+    assert {f.name for f in made.path.iterdir()} == {"result.txt", "DONE"}
+    assert Store(tmp_path).verify() == {made.path: []}
+
+
+def test_failed_results_are_forgotten_and_no_others(tmp_path):
+    store = Store(tmp_path)
+    store.make("runs", "good", write("x"))
+    store.make("evals", "bad", write("x", "failed"))
+    assert [path.name for path in store.forget("failed")] == ["bad"]
+    assert store.get("evals", "bad") is None and store.get("runs", "good")
+
+
 def test_two_workers_never_make_the_same_result(tmp_path):
     made, inside = [], threading.Event()
 

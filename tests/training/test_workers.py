@@ -20,6 +20,10 @@ from erlib.training.identity import run_hash
 from erlib.training.workers import one_thread, side_by_side, worker_count
 
 
+def fail(task):
+    pytest.fail(f"the worker of {task} was killed twice")
+
+
 def test_results_come_in_the_order_of_tasks_from_other_processes():
     def work(task, tell):
         time.sleep(0.05 * (3 - task))  # the first ends last
@@ -27,7 +31,7 @@ def test_results_come_in_the_order_of_tasks_from_other_processes():
         return task**2, os.getpid()
 
     heard = []
-    results = side_by_side(work, [1, 2, 3], 2, heard.append)
+    results = side_by_side(work, [1, 2, 3], 2, heard.append, killed=fail)
     assert [value for value, _ in results] == [1, 4, 9]
     assert len({pid for _, pid in results}) == 2 and os.getpid() not in {p for _, p in results}
     assert sorted(heard) == [1, 2, 3]
@@ -40,9 +44,9 @@ def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
         return begun, time.monotonic()
 
     tasks = ["root", "slow", "leaf", "leaf of the leaf"]
-    times = dict(
-        zip(tasks, side_by_side(work, tasks, 2, print, after=[(), (), {0}, {2}]), strict=True)
-    )
+    after = [(), (), {0}, {2}]
+    results = side_by_side(work, tasks, 2, print, after, killed=fail)
+    times = dict(zip(tasks, results, strict=True))
     for earlier, later in (("root", "leaf"), ("leaf", "leaf of the leaf")):
         assert times[earlier][1] <= times[later][0]
     assert times["leaf of the leaf"][1] < times["slow"][1]  # no waiting for the whole level
@@ -59,7 +63,7 @@ def work(task, tell):
         time.sleep(0.05)
     tell(os.getpid())
 
-side_by_side(work, ["busy", "soon idle"], 2, lambda pid: print(pid, flush=True))
+side_by_side(work, ["busy", "soon idle"], 2, lambda pid: print(pid, flush=True), killed=print)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
@@ -82,17 +86,42 @@ def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
         (tmp_path / task).touch()
 
     with pytest.raises(FloatingPointError, match="the loss became nan") as caught:
-        side_by_side(work, ["slow", "bad"], 2, print)
+        side_by_side(work, ["slow", "bad"], 2, print, killed=fail)
     assert 'raise FloatingPointError("the loss became nan")' in caught.value.__notes__[0]
     assert not (tmp_path / "slow").exists()
 
 
-def test_a_worker_that_is_killed_is_an_error_that_says_what_to_do():
+def test_a_task_whose_worker_is_killed_is_tried_once_more_in_a_new_one(tmp_path):
     def work(task, tell):
-        os.kill(os.getpid(), signal.SIGKILL)
+        tell(os.getpid())
+        if task == "hopeless" or (task == "unlucky" and not (tmp_path / "once").exists()):
+            (tmp_path / "once").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"{task}: done"
 
-    with pytest.raises(RuntimeError, match="ERLIB_WORKERS=1"):
-        side_by_side(work, [1, 2], 2, print)
+    tasks, pids = ["fine", "hopeless", "unlucky", "fine too"], []
+    results = side_by_side(work, tasks, 2, pids.append, killed="{}: given up".format)
+    assert results == [
+        "fine: done", "hopeless: given up", "unlucky: done", "fine too: done"
+    ]  # fmt: skip
+    assert len(pids) >= len(tasks) + 1
+
+
+def test_a_worker_that_is_killed_while_idle_costs_no_task(tmp_path):
+    def work(task, tell):
+        if task == "ends the idle one":
+            while not (tmp_path / "pid").exists():
+                time.sleep(0.01)
+            time.sleep(0.1)  # until it has told its result
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+        elif task == "soon idle":
+            (tmp_path / "half").write_text(str(os.getpid()))
+            (tmp_path / "half").rename(tmp_path / "pid")
+        return task
+
+    tasks = ["ends the idle one", "soon idle", "later", "last"]
+    after = [(), (), {0}, {0}]
+    assert side_by_side(work, tasks, 2, print, after, killed=fail) == tasks
 
 
 def test_side_by_side_and_alone_give_the_same_bytes(spec, tmp_path, monkeypatch):

@@ -68,7 +68,11 @@ def measure_claims(study: Study) -> dict[str, Measured]:
         "AG-C12": this.dynamics(),
         "AG-C13": this.over_epochs(),
     }
-    return {claim: parts for claim, parts in measured.items() if parts}
+    found = {
+        claim: {name: part for name, part in parts.items() if len(part["differences"])}
+        for claim, parts in measured.items()
+    }
+    return {claim: parts for claim, parts in found.items() if parts}
 
 
 def claim_note(study: Study, claim: str, decision: Decision) -> str:
@@ -112,7 +116,7 @@ class _Parts:
                     self.pairs(base, "pearson") - self.pairs(base, "kendall")
                     for (base,) in self.runs(model, paper, "Base")
                 ]
-                for pair in gaps[0].columns.drop(SAME):
+                for pair in gaps[0].columns.drop(SAME) if gaps else ():
                     parts[f"cell {model} {paper} {pair}"] = _paired([g[pair] for g in gaps])
         return parts
 
@@ -121,6 +125,8 @@ class _Parts:
         parts: Measured = {}
         for paper in self.study.core("JWA"):
             tables = [self.pairs(base, "pearson") for (base,) in self.runs("JWA", paper, "Base")]
+            if not tables:  # they failed
+                continue
             parts[f"DeepLIFT = D-SHAP {paper}"] = _paired([1 - t[SAME] for t in tables])
             others = [t.drop(columns=[SAME, EXCEPTION]) for t in tables]
             rival = pd.concat(others).mean().idxmax()  # the next best pair, over all seeds
@@ -141,7 +147,7 @@ class _Parts:
             ]
             plain = [self.pairs(spec, "pearson").drop(columns=SAME) for spec in runs]
             for name, tables in (("without dropout", plain), (DROPOUT, noisy)):
-                for pair in tables[0].columns.drop(EXCEPTION):
+                for pair in tables[0].columns.drop(EXCEPTION) if tables else ():
                     parts[f"{name} {paper} {pair}"] = _paired([t[pair] - LOW for t in tables])
         return parts
 
@@ -253,7 +259,7 @@ class _Parts:
                     for epochs in [range(1, last_epoch(base) + 1)]
                 ]
                 parts[f"level {model} {paper}"] = _paired([gain.mean(axis=1) for gain in seeds])
-                for epoch in seeds[0].columns:
+                for epoch in seeds[0].columns if seeds else ():
                     parts[f"epoch {epoch} {model} {paper}"] = _paired([g[epoch] for g in seeds])
         return parts
 
@@ -264,8 +270,7 @@ class _Parts:
 
 def _paired(per_seed: list[pd.Series]) -> dict[str, Any]:
     """What PAIR and NIL take: each seed's mean, and the texts behind it in one order."""
-    texts = per_seed[0].index
-    rows = [values.reindex(texts).to_numpy(dtype=float) for values in per_seed]
+    rows = [values.reindex(per_seed[0].index).to_numpy(dtype=float) for values in per_seed]
     return {"differences": [float(np.nanmean(r)) for r in rows], "per_text": rows}
 
 

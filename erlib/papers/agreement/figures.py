@@ -68,7 +68,10 @@ def maps(study: Study, papers: list[str]) -> tuple[Figure, pd.DataFrame]:
     figure, axes = new_figure(len(papers), 2, height=3.1 * len(papers) + 0.3)
     tables = []
     for row, paper in zip(axes, papers, strict=True):
-        spec = study.runs_of("DBERT", paper, "Base")[study.settings.seeds[0]]
+        spec = study.first("DBERT", paper, "Base")
+        if spec is None:
+            row[0].set(title=f"{_set_name(study, paper)}\nevery run failed")
+            continue
         texts = study.map_of(spec).join(study.text_means(spec)["pearson"])
         tables.append(texts.reset_index().assign(set=paper))
         explained = texts.dropna(subset=["pearson"])
@@ -82,7 +85,7 @@ def maps(study: Study, papers: list[str]) -> tuple[Figure, pd.DataFrame]:
         widest = max(0.05, 1.08 * float(texts["variability"].max()))
         for axis in row:
             axis.set(xlim=(-0.04 * widest, widest))
-    return figure, pd.concat(tables, ignore_index=True)
+    return figure, pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def _map(
@@ -147,10 +150,13 @@ def _texts_of(study: Study, model: str, paper: str) -> pd.DataFrame:
     """Explained texts of the first seed's Base and Tying."""
     tables = []
     for variant in ("Base", "Tying"):
-        spec = study.runs_of(model, paper, variant)[study.settings.seeds[0]]
+        spec = study.first(model, paper, variant)
+        if spec is None:
+            continue
         texts = study.text_means(spec).join(study.map_of(spec)).reset_index()
         tables.append(texts.assign(model=model, set=paper, variant=variant))
-    return pd.concat(tables, ignore_index=True)
+    none = pd.DataFrame(columns=["variant", "pearson", "confidence", "variability"])
+    return pd.concat(tables, ignore_index=True) if tables else none
 
 
 def curve(study: Study, model: str, paper: str) -> tuple[Figure, pd.DataFrame]:

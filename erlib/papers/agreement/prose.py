@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from erlib.metrics.cartography import GROUPS
+from erlib.models.jwa import GLOVE
 from erlib.papers.agreement.audit import EXPLAINING, ONE, PREDICTING, SIX, audit
 from erlib.papers.agreement.correlations import correlations, of_whole_seeds
 from erlib.papers.agreement.groups import grouped
@@ -37,7 +38,7 @@ from erlib.papers.agreement.vectors import glove_file
 from erlib.papers.trained import why_untrained
 from erlib.parameters import Settings
 
-SEEDS, EPOCHS, LENGTH = 5, 5, 200  # of the paper
+SEEDS, EPOCHS, LENGTH, POINTS = 5, 5, 200, 50  # of the paper
 
 
 def reduced(settings: Settings, *, dropout: bool = False) -> str:
@@ -73,7 +74,7 @@ def reduced(settings: Settings, *, dropout: bool = False) -> str:
         cut = f" with {layers} layer{'s' if layers > 1 else ''}" if layers else ""
         parts.append(f"MiniLM{cut} in place of DistilBERT")
     if _short_path(settings) and not dropout:
-        parts.append("10 points of integrated gradients' path in place of 50")
+        parts.append(f"{grid['points']} points of integrated gradients' path in place of {POINTS}")
     if models["JWA"]["norm"] != "exact" and not dropout:
         parts.append("Hutchinson's estimate for JWA's grad norm, too")
     return ", ".join(parts)
@@ -86,8 +87,8 @@ def _texts(settings: Settings, models: Sequence[str], rows: str, split: str) -> 
 
 
 def _short_path(settings: Settings) -> bool:
-    """Has integrated gradients fewer points than the paper's 50, which it has under dropout?"""
-    return settings.grid["attributions"] != "agreement"
+    """Has integrated gradients fewer points than the paper's, which it has under dropout?"""
+    return settings.grid.get("points", POINTS) < POINTS
 
 
 def _seeds(settings: Settings) -> str:
@@ -126,8 +127,7 @@ def about_data(settings: Settings) -> str:
     start = (
         f"the word vectors of {file.name}"
         if file
-        else "the packaged encoder's word-piece embeddings, since no GloVe file was given "
-        "(ERLIB_GLOVE)"
+        else f"the packaged word vectors ({GLOVE}), since ERLIB_GLOVE names no other file"
     )
     lines.append(
         f"JWA starts from {start}. Its BiLSTM has half of the embedding's size in each direction, "
@@ -302,8 +302,8 @@ def audit_caption(settings: Settings) -> str:
     )
     if _short_path(settings):
         text += (
-            " With dropout integrated gradients also has 50 points of its path, without it 10: in "
-            "the rows of all six pairs this is a second switch."
+            f" With dropout integrated gradients also has {POINTS} points of its path, without it "
+            f"{settings.grid['points']}: in the rows of all six pairs this is a second switch."
         )
     return text
 

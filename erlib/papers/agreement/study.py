@@ -31,6 +31,7 @@ from erlib.papers.agreement.systems import (
     last_epoch,
     tasks,
 )
+from erlib.papers.holes import failed
 from erlib.papers.trained import untrained_models
 from erlib.parameters import Settings
 from erlib.training.executors import open_store, per_epoch, per_text
@@ -75,6 +76,8 @@ class Study:
         rows = []
         for system, spec in final_runs(self.settings, self.results):
             row = found[spec]
+            if spec in self.holes:
+                continue
             rows.append(
                 {
                     "model": system.model,
@@ -90,6 +93,14 @@ class Study:
             )
         table = pd.DataFrame(rows)
         return table[table["trained"]] if self.only_trained else table
+
+    @cached_property
+    def holes(self) -> set[RunSpec | None]:
+        """The runs that failed, or of which a measurement did."""
+        return {
+            spec.run if isinstance(spec, EvalSpec) else spec
+            for spec in failed(self.results.values())
+        }
 
     @cached_property
     def of_trained(self) -> Study:
@@ -125,6 +136,10 @@ class Study:
     def runs_of(self, model: str, paper: str, variant: str) -> dict[int, RunSpec]:
         """seed → run of one cell."""
         return self._cells.get((model, paper, variant), {})
+
+    def first(self, model: str, paper: str, variant: str) -> RunSpec | None:
+        """The run of the first seed that did not fail."""
+        return next(iter(self.runs_of(model, paper, variant).values()), None)
 
     @cached_property
     def _cells(self) -> dict[tuple[str, str, str], dict[int, RunSpec]]:

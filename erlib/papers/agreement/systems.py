@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from erlib.config import (
     CheckpointRule,
@@ -22,8 +23,9 @@ from erlib.config import (
     term,
 )
 from erlib.papers.agreement.vectors import glove_file, word_vectors
+from erlib.papers.holes import failed
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
+from erlib.training.stages import Results, Stage, no_model
 
 MODELS = ("JWA", "DBERT")
 SETS = ("SUBJ", "SST", "TREC", "IMDB")
@@ -175,10 +177,11 @@ def _audited(settings: Settings, task: Task) -> bool:
 
 def explanation(settings: Settings, data: DataSpec, rows: int | None) -> EvalSpec:
     """Agreement of the four methods on test texts, of whatever run it is asked of."""
-    variant = settings.grid["attributions"]
+    points = settings.grid.get("points")  # of integrated gradients; as many as the paper has: 50
     return EvalSpec(
-        None, data, "test", "agreement", rows, variant=variant, target="gold", level="token"
-    )
+        None, data, "test", "agreement", rows, variant="agreement", target="gold", level="token",
+        options=(("steps", points),) if points else (),
+    )  # fmt: skip
 
 
 def last_epoch(spec: RunSpec) -> int:
@@ -205,10 +208,11 @@ def grid(settings: Settings) -> list[Stage]:
     first = measures(settings, System("DBERT", tasks(settings)[0], "Base"), sample)[0]
     # Runs that need no result are listed beforehand, unless making the list reads word vectors.
     early = glove_file() is None
+    run_stage = partial(Stage, asked=partial(_asked, settings), keeps=partial(_kept, settings))
     return [
-        Stage("base", base_runs, len(base), base_runs({}) if early else sample),
+        run_stage("base", base_runs, len(base), base_runs({}) if early else sample),
         *(_search_stage(settings, step, early=early and step == 0) for step in range(steps)),
-        Stage(
+        run_stage(
             "regularised",
             regularised_runs,
             sum(len(seeds_of(settings, s)) for s in regularised),
@@ -262,7 +266,39 @@ def _search_stage(settings: Settings, step: int, *, early: bool) -> Stage:
         ]
 
     sample = specs({}) if early else _sample(settings)
-    return Stage(f"λ search {step + 1}", specs, len(cells), sample)
+    return Stage(
+        f"λ search {step + 1}",
+        specs,
+        len(cells),
+        sample,
+        asked=partial(_asked, settings),
+        keeps=no_model,
+    )
+
+
+def system_of(settings: Settings, run: RunSpec) -> System:
+    """The cell that a run belongs to."""
+    model = "DBERT" if run.model.name == settings.grid["models"]["DBERT"]["name"] else "JWA"
+    task = next(t for t in tasks(settings) if t.corpus == run.data.corpus)
+    weight = run.objective[-1].weight
+    known = (v for v in (*VARIANTS, *AUDITED) if objective(v, weight) == run.objective)
+    return System(model, task, next(known))
+
+
+def _asked(settings: Settings, run: RunSpec) -> list[EvalSpec]:
+    """What is measured of a finished run; nothing of one that only the search looks at."""
+    system = system_of(settings, run)
+    if not run.each_epoch or system.variant not in VARIANTS:
+        return []
+    answers = replace(run.each_epoch[0], run=run)  # beside those of the frozen encoder
+    compared = system.model == "DBERT" and system.variant == "Base"
+    return [*measures(settings, system, run), *([answers] if compared else [])]
+
+
+def _kept(settings: Settings, run: RunSpec) -> bool:
+    system = system_of(settings, run)
+    named = system.task.paper in settings.grid["keep"] and system.variant in ("Base", "Tying")
+    return named and run.seed == settings.seeds[0]
 
 
 def search_spec(settings: Settings, system: System, weight: float) -> RunSpec:
@@ -329,10 +365,11 @@ def final_runs(settings: Settings, results: Results) -> Iterator[tuple[System, R
 
 
 def _measurements(settings: Settings, results: Results) -> list[EvalSpec]:
+    holes = failed(results.values())
     return [
         one
         for system, spec in final_runs(settings, results)
-        if system.variant in VARIANTS
+        if system.variant in VARIANTS and spec not in holes
         for one in measures(settings, system, spec)
     ]
 
@@ -367,7 +404,7 @@ def dropout_spec(spec: RunSpec) -> EvalSpec:
     """Agreement of the kept model as the paper's code measured it, with dropout on."""
     explained = spec.each_epoch[1]
     rows = None if explained.rows is None else under_dropout(explained.rows)
-    return replace(explained, run=spec, rows=rows, variant="agreement_dropout")
+    return replace(explained, run=spec, rows=rows, variant="agreement_dropout", options=())
 
 
 def under_dropout(explained: int) -> int:

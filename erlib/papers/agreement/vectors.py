@@ -1,22 +1,25 @@
 """Where do the BiLSTM's word vectors come from?
 
 From the GloVe file that ERLIB_GLOVE names, where it is set (the paper: glove.840B.300d.txt);
-otherwise from the packaged encoder's word-piece embeddings, which `load_classifier("jwa")` takes.
+otherwise from the packaged GloVe 6B of 50 dimensions, which `load_classifier("jwa")` takes.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from hashlib import sha256
 from pathlib import Path
 
 from erlib.config import DataSpec, digest
 from erlib.models import load_classifier
+from erlib.models.jwa import VERSION
 from erlib.parameters import Settings
 from erlib.training.executors import open_store
 from erlib.training.identity import content_of, rows_of
 
 VARIABLE = "ERLIB_GLOVE"
+LOOK = 2**20  # bytes at either end by which a file is known: gigabytes are not read for a name
 
 
 def glove_file() -> Path | None:
@@ -30,7 +33,7 @@ def glove_file() -> Path | None:
 
 
 def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
-    """The model to start from: "jwa", or a folder with an untrained JWA on GloVe vectors.
+    """The model to start from: "jwa", or a folder with an untrained JWA on the vectors of a file.
 
     The vocabulary is that of the training texts and all other weights are drawn from `seed`, so
     there is one folder for each of both, in the store.
@@ -39,7 +42,7 @@ def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
     if file is None:
         return "jwa"
     words = content_of(data, "train", data.train_rows)
-    name = digest([file.name, file.stat().st_size, words, seed])
+    name = digest([VERSION, file.name, _ends(file), words, seed])
     folder = open_store(settings.store).root / "vectors" / name
     if not (folder / "config.json").exists():
         texts = rows_of(data, "train", data.train_rows)["words"]
@@ -50,3 +53,13 @@ def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
         if not folder.exists():
             partial.rename(folder)
     return str(folder)
+
+
+def _ends(file: Path) -> str:
+    """The sha256 of a file's size, beginning and end."""
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        seen = sha256(str(size).encode() + opened.read(LOOK))
+        opened.seek(max(0, size - LOOK))
+        seen.update(opened.read(LOOK))
+    return seen.hexdigest()

@@ -14,6 +14,7 @@ from erlib.papers.er_lens.sets import data_of, rows_used
 from erlib.papers.er_lens.stages import (
     AUDITED,
     audit_specs,
+    erasure_spec,
     plausibility_spec,
     prediction_spec,
 )
@@ -48,6 +49,9 @@ def _double_embedding(study: Study) -> list[Row]:
     place, home = settings.seeds[0], study.annotated[0]
     inside = [t for t in study.sets if t.in_domain]
     for system, doubled in zip(AUDITED, audit_specs(settings), strict=True):
+        lacking = doubled in {spec.run for spec in study.holes}
+        if lacking or place not in study.places(system):
+            continue
         plain = study.spec(system, place)
         measured = [
             (f"F1 on {t.name}", [prediction_spec(settings, s, t) for s in (plain, doubled)])
@@ -75,7 +79,9 @@ def _f1(table: pd.DataFrame) -> float:
 def _erasure(study: Study) -> list[Row]:
     """§4.1, 4.8 and 4.9: the misprint of eq. 5, the sign of scores, the ε subtracted twice; and
     the texts that are no surer than the empty input, which the authors' code keeps."""
-    place, rows = study.settings.seeds[0], []
+    place, rows = study.settings.seeds[0], list[Row]()
+    if place not in study.places("Baseline"):
+        return rows
     for technique in ("ATT", "DX"):
         table = study.erasure(place, technique)
         printed = table.assign(normalised_sufficiency=misprinted_sufficiency(table))
@@ -84,6 +90,9 @@ def _erasure(study: Study) -> list[Row]:
         rows.append(_areas("ε subtracted twice", technique, "comprehensiveness", table, twice))
         rows += _with_texts_no_surer(study, technique)
     for technique, variant in (("IXG", "er_lens"), ("DX-C", "er_lens_absolute")):
+        spec = erasure_spec(study.settings, study.spec("Baseline", place), technique, variant)
+        if spec in study.holes:
+            continue
         absolute = study.erasure(place, technique, variant)
         for measure in ("sufficiency", "comprehensiveness"):
             signed = study.erasure(place, technique)
@@ -152,6 +161,8 @@ def _spread(study: Study) -> list[Row]:
 def _attention_by_order(study: Study) -> list[Row]:
     """§4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
     settings, test = study.settings, study.set_for("Movies")
+    if settings.seeds[0] not in study.places("Baseline"):
+        return []
     full = study.classifier("Baseline", settings.seeds[0])
     if full.family != "big_bird" or test is None:
         return []

@@ -274,6 +274,7 @@ def _sweep_parts(study: Study) -> dict[str, Measured | None]:
 def _usable_seeds(study: Study, system: str) -> Measured:
     runs = study.results["constrained"]
     tried = runs[[system_of(s) == system for s in runs["spec"]]]
+    tried = tried[tried["status"] != "failed"]
     return {"successes": int((tried["status"] == "done").sum()), "trials": len(tried)}
 
 

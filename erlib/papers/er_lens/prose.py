@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pandas as pd
 
+from erlib.config import RunSpec
 from erlib.data import corpus_report
 from erlib.papers.er_lens.sets import YELP_50, TestSet, test_sets
 from erlib.papers.er_lens.stages import sweep_specs
@@ -111,11 +114,13 @@ def about_training(study: Study) -> str:
     """How many runs there are, which were lost, and which did not learn the task."""
     stages = [study.results[name] for name in ("systems", "constrained", "explanation_only")]
     runs = pd.concat(stages, ignore_index=True)
-    lost = runs.query("status == 'lost'")
-    text = f"{_as_long(study.settings)}{len(runs) - len(lost)} runs, {len(lost)} lost"
+    lost, failed = (runs[runs["status"] == status] for status in ("lost", "failed"))
+    kept = len(runs) - len(lost) - len(failed)
+    text = f"{_as_long(study.settings)}{kept} runs, {len(lost)} lost"
     if len(lost):
-        names = ", ".join(f"{system_of(s)} seed {s.seed}" for s in lost["spec"])
-        text += f" (no epoch met the bound: {names})"
+        text += f" (no epoch met the bound: {_seeds_of(lost['spec'])})"
+    if len(failed):
+        text += f", {len(failed)} failed ({_seeds_of(failed['spec'])}; why, see the end)"
     done, weak = study.runs[study.runs["system"].isin(CLASSIFIERS)], study.untrained
     accuracy, majority = 100 * done["dev_accuracy"], 100 * done["dev_majority"].iloc[0]
     dev = (
@@ -123,14 +128,15 @@ def about_training(study: Study) -> str:
         f"(majority class {majority:.1f} %)."
     )
     if len(weak):
-        why = why_untrained(
-            list(weak["spec"]),
-            lambda specs: ", ".join(f"{system_of(s)} seed {s.seed}" for s in specs),
-        )
+        why = why_untrained(list(weak["spec"]), _seeds_of)
         return (
             f"{text}. {why} They are left out of Table 1, of the effects and of the verdicts. {dev}"
         )
     return f"{text}. Every classifier has learnt the task ({RULE}). {dev}"
+
+
+def _seeds_of(specs: Iterable[RunSpec]) -> str:
+    return ", ".join(f"{system_of(s)} seed {s.seed}" for s in specs)
 
 
 def _as_long(settings: Settings) -> str:

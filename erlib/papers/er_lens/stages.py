@@ -5,6 +5,8 @@ Explanation-only runs come first: the bounds of the constrained ones are made fr
 
 from __future__ import annotations
 
+from math import isfinite
+
 import pandas as pd
 
 from erlib.attributions import method
@@ -30,8 +32,9 @@ from erlib.papers.er_lens.systems import (
     sweep_spec,
     system_of,
 )
+from erlib.papers.holes import failed
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
+from erlib.training.stages import Results, Stage, no_model, nothing
 
 RANDOM = "random"
 AUDITED = ("Baseline", "ER+Att")  # trained once more with the embedding block applied twice
@@ -47,7 +50,7 @@ def grid(settings: Settings) -> list[Stage]:
         return [
             run_spec(settings, name, seed, (bounds or {}).get(system.guide))
             for name, system in SYSTEMS.items()
-            if system.mode in modes
+            if system.mode in modes and (bounds is None or system.guide in bounds)
             for seed in seeds_of(settings, name)
         ]
 
@@ -60,8 +63,15 @@ def grid(settings: Settings) -> list[Stage]:
     measured = eval_specs(settings, [(s.seed, s) for s in (*alone, *free, *constrained)])
     checked = audit_evals(settings)
 
+    def asked(run: RunSpec) -> list[EvalSpec]:
+        return [*eval_specs(settings, [(run.seed, run)]), *(e for e in checked if e.run == run)]
+
+    def kept(run: RunSpec) -> bool:
+        return run.seed == settings.seeds[0] and system_of(run) in settings.grid["keep"]
+
     def under_bounds(results: Results) -> list[RunSpec]:
         found = {guide: bounds_of(results["explanation_only"], guide) for guide in GUIDES}
+        found = {guide: bounds for guide, bounds in found.items() if isfinite(bounds.dev)}
         # IxG's, which take twice as long, come first: else a core would wait for the last of them
         return of_mode("constrained", bounds=found)[::-1]
 
@@ -70,24 +80,31 @@ def grid(settings: Settings) -> list[Stage]:
         return eval_specs(settings, list(zip(runs["place"], runs["spec"], strict=True)))
 
     return [
-        *([Stage("starts", lambda results: starts, len(starts), starts)] if starts else []),
-        Stage("explanation_only", lambda results: alone, len(alone), alone),
-        Stage("systems", lambda results: free, len(free), free),
-        Stage("constrained", under_bounds, len(constrained), constrained[0]),
-        Stage("sweep", lambda results: sweep, len(sweep), sweep),
-        Stage("audit", lambda results: audit, len(audit), audit),
+        *([Stage("starts", lambda r: starts, len(starts), starts, keeps=no_model)] * bool(starts)),
+        Stage("explanation_only", lambda r: alone, len(alone), alone, asked=asked, keeps=kept),
+        Stage("systems", lambda r: free, len(free), free, asked=asked, keeps=kept),
+        Stage("constrained", under_bounds, len(constrained), constrained, guessed=True, keeps=kept),
+        Stage("sweep", lambda r: sweep, len(sweep), sweep, asked=nothing, keeps=no_model),
+        Stage("audit", lambda r: audit, len(audit), audit, asked=asked, keeps=no_model),
         Stage("measurements", measure, len(measured), measured[0]),
-        Stage("audit_measurements", lambda results: checked, len(checked), checked[0]),
+        Stage("audit_measurements", lambda r: checked, len(checked), checked[0]),
     ]
 
 
 def trained(results: Results) -> pd.DataFrame:
     """All finished runs of the ten systems, in their order, with `system` and `place`.
 
-    `place` is the seed that was wanted: a lost run's place is taken by its replacement.
+    `place` is the seed that was wanted: a lost run's place is taken by its replacement. A run of
+    which answers or erasure could not be measured is left out like one that failed.
     """
     stages = [results[name] for name in ("systems", "constrained", "explanation_only")]
     runs = pd.concat(stages, ignore_index=True).query("status == 'done'")
+    unmeasured = {
+        spec.run
+        for spec in failed([results.get("measurements", pd.DataFrame())])
+        if spec.kind != "plausibility"
+    }
+    runs = runs[[spec not in unmeasured for spec in runs["spec"]]]
     runs = runs.assign(
         system=[system_of(s) for s in runs["spec"]],
         place=runs["replaces"].fillna(runs["seed"]).astype(int),

@@ -29,10 +29,10 @@ from erlib.papers.er_lens.systems import (
     Bounds,
     bounds_of,
 )
+from erlib.papers.holes import failed
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
-from erlib.training.identity import run_hash
+from erlib.training.executors import default_device, per_text, trained_folder
 from erlib.training.stages import Results
 
 MEASURES = {
@@ -104,10 +104,9 @@ class Study:
         self, system: str, place: int, quirks: tuple[str, ...] | None = None
     ) -> Classifier:
         """The trained model of a run, as it was or with other quirks."""
-        store = open_store(self.settings.store)
-        path = store.root / "runs" / run_hash(self.spec(system, place))
-        device = self.settings.device or default_device()
-        return load_classifier(str(path), quirks=quirks).to(device)
+        store, device = self.settings.store, self.settings.device
+        path = trained_folder(self.spec(system, place), store=store, device=device)
+        return load_classifier(str(path), quirks=quirks).to(device or default_device())
 
     def bounds(self, guide: str) -> Bounds:
         """The bounds that the constrained runs of a technique were trained with."""
@@ -124,7 +123,15 @@ class Study:
 
     def has(self, system: str, place: int, test: TestSet, technique: str) -> bool:
         """Was the technique taken of this run on this set?"""
-        return technique in techniques_on(self.settings, test, system, place)
+        if technique not in techniques_on(self.settings, test, system, place):
+            return False
+        spec = self.spec(system, place)
+        return plausibility_spec(self.settings, spec, test, technique) not in self.holes
+
+    @cached_property
+    def holes(self) -> set[EvalSpec]:
+        """The evaluations that failed."""
+        return failed(t for name, t in self.results.items() if name.endswith("measurements"))
 
     def plausibility(self, system: str, place: int, test: TestSet, technique: str) -> pd.DataFrame:
         """AUC, average precision and recall@k of a technique, text by text."""
@@ -244,6 +251,8 @@ class Study:
         """Of the λ sweeps: guide, weight, seed, and the dev losses `task` and `explanation`."""
         rows = []
         for _, run in self.results["sweep"].iterrows():
+            if run.get("status") == "failed":
+                continue
             for t in run["spec"].objective[1:]:  # one guide, or at λ = 0 all that are watched
                 options = dict(t.options)
                 loss = run[f"dev_{options.get('logged', 'explanation')}"]

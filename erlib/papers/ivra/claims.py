@@ -29,6 +29,7 @@ from erlib.papers.ivra.systems import (
     is_core,
     tasks,
 )
+from erlib.papers.ivra.tables import model_name
 from erlib.papers.trained import deciding
 from erlib.reports.claims import decidable
 
@@ -282,7 +283,7 @@ def _in_per_cent(part: Measured | None) -> Measured | None:
 
 def notes(study: Study, measured: Mapping[str, Mapping[str, Measured]]) -> dict[str, str]:
     """What the reader of a verdict has to know, by claim; `measured`: of `measure_claims`."""
-    scratch = [b for b in BASES[1:] if study.settings.grid["bases"][b]["name"].endswith("-shaped")]
+    bases = {study.settings.grid["bases"][base]["name"] for base in BASES[1:]}
     said = {
         "IV-C7": "Where lengths of texts differ, ρ can be below 0 even for random explanations.",
         "IV-C10": "SIM trains only the attention module: accuracy cannot change.",
@@ -297,8 +298,7 @@ def notes(study: Study, measured: Mapping[str, Mapping[str, Measured]]) -> dict[
     plausible = study.settings.roles["plausibility"]
     if corpus_report(plausible, study.settings.source).rationale == "lexicon":
         said["IV-C12"] = "The rationales are a lexicon's: nobody marked them in these texts."
-    if scratch:
-        said["IV-C17"] = (
-            f"{' and '.join(scratch)} are shaped like the originals but trained from scratch."
-        )
+    if bases == {"smollm2"}:
+        stands = (f"{model_name(study.settings, b)} for {b}" for b in BASES[1:])
+        said["IV-C17"] = f"One decoder, cut twice, is two bases here: {', '.join(stands)}."
     return said

@@ -31,10 +31,10 @@ from erlib.papers.ivra.systems import (
     core_task,
     data_spec,
     method_of,
+    options_of,
     recipe,
     task_named,
     trained,
-    variant_of,
 )
 from erlib.parameters import Settings
 from erlib.timing import timed_in_turn
@@ -108,7 +108,8 @@ def explaining_times(study: Study) -> pd.DataFrame:
                 models.get(name, models[LAST]),
                 texts.select(range(count)),
                 method_of(name),
-                variant=variant_of(settings, name),
+                variant="ivra",
+                options=dict(options_of(settings, name)),
             )
             for name in TIMED
         ]

@@ -25,9 +25,9 @@ from erlib.papers.ivra.systems import (
     core_task,
     data_spec,
     method_of,
+    options_of,
     recipe,
     task_named,
-    variant_of,
 )
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
@@ -45,7 +45,7 @@ def scores(study: Study, rows: Dataset, run: RunSpec, explainer: str) -> list[At
     """What an explainer says of the texts, word by word."""
     return attribute(
         study.classifier(run), rows, method_of(explainer),
-        variant=variant_of(study.settings, explainer), level="word",
+        variant="ivra", level="word", options=dict(options_of(study.settings, explainer)),
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from erlib.config import EvalSpec, RunSpec
@@ -29,6 +30,7 @@ from erlib.papers.ivra.systems import (
     follows,
     is_core,
     method_of,
+    options_of,
     pupil_recipe,
     recipe,
     seeds_of,
@@ -37,10 +39,9 @@ from erlib.papers.ivra.systems import (
     trained,
     transfer_target,
     untrained,
-    variant_of,
 )
 from erlib.parameters import Settings
-from erlib.training.stages import Stage
+from erlib.training.stages import Stage, listed_in
 
 KINDS = {"SIM": "simulatability", "COMP": "faithfulness", "SUFF": "faithfulness",
          "CONS": "consistency"}  # fmt: skip
@@ -97,8 +98,9 @@ def explained(
         kind,
         settings.grid.get(rows, settings.grid.get("explained_rows")),
         method=method_of(explainer),
-        variant=variant_of(settings, explainer),
+        variant="ivra",
         protocol="ivra",
+        options=options_of(settings, explainer),
     )
 
 
@@ -372,11 +374,23 @@ def grid(settings: Settings) -> list[Stage]:
     teachers = [run.data.taught.run for run in students if run.data.taught]
     models = _with_starts([*teachers, *(run for run in measured if not run.data.taught),
                            *level_runs(settings).values()])  # fmt: skip
+    run_stage = partial(Stage, asked=listed_in(evals), keeps=kept(settings).__contains__)
     return [
-        Stage("models", lambda results: models, len(models), models),
-        Stage("students", lambda results: students, len(students), students),
+        run_stage("models", lambda results: models, len(models), models),
+        run_stage("students", lambda results: students, len(students), students),
         Stage("measurements", lambda results: evals, len(evals), evals),
     ]
+
+
+def kept(settings: Settings) -> set[RunSpec]:
+    """The first seed's models of the tasks that the profile names, trained for a criterion, and
+    their Baselines: figures, examples and costs explain texts by them."""
+    return {
+        explained_run(settings, "ELECTRA", task, row, criterion, settings.seeds[0])
+        for task in tasks(settings, "ELECTRA")
+        for criterion in settings.grid["keep"].get(task.paper, ())
+        for row in explainers(settings, "ELECTRA", task)
+    }
 
 
 def _with_starts(runs: Iterable[RunSpec]) -> Sequence[RunSpec]:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.data import corpus_report
+from erlib.papers.holes import failed
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
 from erlib.papers.ivra.study import Study, chosen
@@ -20,6 +21,7 @@ from erlib.papers.ivra.systems import (
     FLOOR,
     MODULES,
     ROLES,
+    SIZES,
     SPARSEMAX,
     UNTRAINED,
     System,
@@ -69,9 +71,8 @@ def reduced(settings: Settings) -> str:
             f"{options['explained_rows']} explained texts",
             *([f"{options['wide_rows']} for sets of criteria, transfer and settings"]
               if "wide_rows" in options else []),
-            *(f"{name} with {variant.split('_')[1]} {what}" for name, what in (
-                ("Integrated Gradients", "points"), ("LIME", "samples"))
-              if (variant := options["variants"].get(name))),
+            *(f"{name} with {options[size]} {size}" for name, (_, size) in SIZES.items()
+              if size in options),
         ]
     )  # fmt: skip
 
@@ -94,14 +95,14 @@ def _lengths(settings: Settings) -> list[str]:
         ]
     further = " more from the Baseline's weights" if grid.get("from_baseline") else ""
     curve = _steps(trained(settings, "ELECTRA", task, System(("COMP",)), seed, "curves"))
-    scratch = _steps(baseline(settings, "GPT-2", task, seed))
+    decoders = _steps(baseline(settings, "GPT-2", task, seed))
     taught, briefly = (recipe(settings, task, pupil_recipe(settings, s)) for s in PUPILS)
     return [
         f"{len(settings.seeds)} of the paper's 5 seeds and {steps} steps{further} for the rows of "
         f"{', '.join(grid['core'])} that decide claims, one seed elsewhere (n=1)",
         f"other tasks, models and sets of criteria trained for {brief} steps from the Baseline "
-        f"({curve} in Table 7, Figure 6 and for collusion), decoders from scratch for {scratch} "
-        "before that",
+        f"({curve} in Table 7, Figure 6 and for collusion), decoders for {decoders} before "
+        "that",
         f"students of {taught['train_rows']} texts and {taught['epochs']} epochs, elsewhere of "
         f"{briefly['train_rows']} texts and {briefly['epochs']}",
         "learning rates warm up and fall linearly where a setting names no γ",
@@ -167,7 +168,7 @@ def about_training(study: Study, results: Results) -> str:
     """
     counts = f"{len(results['models'])} models and {len(results['students'])} students."
     own = [s for s in results["models"]["spec"] if answers_as(s) == s]
-    weak = [s for s in own if s in study.untrained]
+    weak = [s for s in own if s in study.untrained - failed([results["models"]])]
     tested = _below_on_test(study)
     if not weak:
         return (

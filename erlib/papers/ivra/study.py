@@ -13,12 +13,14 @@ from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.directions import average_relative_gain
 from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
+from erlib.papers.holes import failed
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.measurements import Cell
 from erlib.papers.ivra.systems import CRITERIA, answers_as
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
+from erlib.training.executors import default_device, open_store, per_text, trained_folder
+from erlib.training.failures import FAILED, RestsOnFailure
 from erlib.training.identity import run_hash
 from erlib.training.stages import Results
 
@@ -79,8 +81,11 @@ class Study:
         return [cell for cells in make for cell in cells(self.settings)]
 
     def value(self, cell: Cell) -> float:
-        """The cell's number: a criterion's, accuracy or span F1 in points, AUC, or a share."""
+        """The cell's number: a criterion's, accuracy or span F1 in points, AUC, or a share; NaN
+        where it failed."""
         row, kind = self.rows[cell.spec], cell.spec.kind
+        if row.get("status") == FAILED:
+            return np.nan
         if kind == "predictions":
             return 100 * float(row["token_f1"] if cell.task.spans else row["accuracy"])
         if kind == "plausibility":
@@ -210,10 +215,15 @@ class Study:
 
     @cached_property
     def curves(self) -> pd.DataFrame:
-        """Figure 6: criterion, level, seed, epoch, loss, trained."""
+        """Figure 6: criterion, level, seed, epoch, loss (NaN where a run failed), trained."""
         tables = []
+        holes = failed([self.results["models"]])
         for (criterion, level, seed), spec in measurements.level_runs(self.settings).items():
-            history = self.history(spec)
+            column = f"train_{VALUES[criterion]}"
+            if spec in holes:
+                history = pd.DataFrame({"epoch": [1], column: [np.nan]})
+            else:
+                history = self.history(spec)
             tables.append(
                 pd.DataFrame(
                     {
@@ -221,7 +231,7 @@ class Study:
                         "level": level,
                         "seed": seed,
                         "epoch": history["epoch"],
-                        "loss": history[f"train_{VALUES[criterion]}"],
+                        "loss": history[column],
                         "trained": spec not in self.untrained,
                     }
                 )
@@ -234,13 +244,16 @@ class Study:
 
     def classifier(self, spec: RunSpec) -> Classifier:
         """The trained model of a run."""
-        device = self.settings.device or default_device()
-        return load_classifier(str(self._sealed(spec))).to(device)
+        store, device = self.settings.store, self.settings.device
+        path = trained_folder(spec, store=store, device=device)
+        return load_classifier(str(path)).to(device or default_device())
 
     def _sealed(self, spec: RunSpec) -> Any:
         sealed = open_store(self.settings.store).get("runs", run_hash(spec))
         if sealed is None:
             raise ValueError(f"run {run_hash(spec)} has not been trained; carry out the grid first")
+        if sealed.status == FAILED:
+            raise RestsOnFailure(sealed)
         return sealed.path
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from erlib.config import (
     CheckpointRule,
+    Choices,
     DataSpec,
     ModelSpec,
     OptimiserSpec,
@@ -43,6 +44,10 @@ FIXED = {
     "Input X Gradients": "input_x_gradient",
     "Integrated Gradients": "integrated_gradients",
     "LIME": "lime",
+}
+SIZES = {  # row → the option of its attribution, and what a profile calls it
+    "Integrated Gradients": ("steps", "points"),
+    "LIME": ("samples", "samples"),
 }
 MODULES = {SMAT: "smat", SOFTMAX: "ivra-softmax", SPARSEMAX: "ivra-sparsemax"}
 EXPLAINERS = (*FIXED, *MODULES)
@@ -277,9 +282,10 @@ def method_of(explainer: str) -> str:
     return FIXED[explainer]
 
 
-def variant_of(settings: Settings, explainer: str) -> str:
-    """The paper's settings of the attribution, or cheaper ones where the profile says so."""
-    return settings.grid.get("variants", {}).get(explainer, "ivra")
+def options_of(settings: Settings, explainer: str) -> Choices:
+    """How much is spent on an explanation, where the profile says: else what the paper spends."""
+    option, size = SIZES.get(explainer, ("", ""))
+    return ((option, settings.grid[size]),) if size in settings.grid else ()
 
 
 def student(
@@ -295,7 +301,8 @@ def student(
     told = explainer != FLOOR
     teaching = Teaching(teacher)
     if told:
-        teaching = Teaching(teacher, method_of(explainer), variant_of(settings, explainer))
+        options = options_of(settings, explainer)
+        teaching = Teaching(teacher, method_of(explainer), "ivra", options)
     module = MODULES.get(explainer, "ivra-softmax") if told else None
     # eq. 7 has log p(start) + log p(end) of a span, of which the task's loss is the mean
     answers = term("task", 2.0 if where.spans else 1.0)

@@ -28,8 +28,7 @@ BY_CRITERION = {"SIM": ("table1", "table8"), "COMP": ("table2", "table9"),
 OTHERS = ("GPT-2", "Llama-2")
 OURS = {
     "minilm": "MiniLM",
-    "gpt2-shaped": "GPT-2-shaped, from scratch",
-    "llama-shaped": "Llama-shaped, from scratch",
+    "smollm2": "SmolLM2-135M, 4-bit weights",
 }
 # Table 11 alone calls SMaT so in its lower half.
 PRINTED = {("table11", "Llama-2|Attention-SMaT"): "Llama-2|SMaT"}
@@ -52,7 +51,7 @@ def model_name(settings: Settings, base: str, task: Task | None = None) -> str:
         on = [name for name, n in layers.items() if n == count]
         only = f" on {' and '.join(on)}" if len(on) < len(where) else ""
         changed.append(f"{counted(count, 'layer')}{only}")
-    changed += [f"lowest {n} layers frozen"] if (n := options.get("frozen")) else []
+    changed += [f"lowest {counted(n, 'layer')} frozen"] if (n := options.get("frozen")) else []
     return short_name(options["name"]) + (f" ({', '.join(changed)})" if changed else "")
 
 
@@ -233,6 +232,8 @@ def collusion_table(study: Study) -> pd.DataFrame:
     for cell in measurements.colluding(study.settings):
         student = cell.spec.run
         assert student is not None and student.data.taught is not None
+        if not np.isfinite(study.value(cell)):
+            continue
         history = study.history(student.data.taught.run)
         floor = chosen(study.by_explainer, base="ELECTRA", task=cell.task.paper, row=FLOOR)
         rows.append(

@@ -122,6 +122,8 @@ def _same_columns(study: Study) -> list[tuple]:
     cells = {c.attribution: c.spec for c in faithful(study.settings)
              if (c.system, c.source, c.target, c.seed)
              == ("REGEX", "SST", "SST", study.settings.seeds[0])}  # fmt: skip
+    if not study.has(cells["xGx"], cells["IG"]):
+        return []
     x, ig = (study.texts(replace(cells[a], kind="attributions")) for a in ("xGx", "IG"))
     ranks = [
         _rank_correlation(np.asarray(a), np.asarray(b), ~np.asarray(special))

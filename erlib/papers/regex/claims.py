@@ -123,7 +123,9 @@ class _Faithfulness:
         self.study = study
         self.aopc = cache(study.aopc)  # claims share many of the same tables
         self.cells = {
-            (f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c.spec for c in cells
+            (f"{c.source}->{c.target}", c.system, c.attribution, c.seed): c.spec
+            for c in cells
+            if study.has(c.spec)
         }
 
     def systems(self) -> set[str]:
@@ -207,7 +209,7 @@ def _f1_gains(study: Study) -> Measured:
     cells = {(f"{c.source}->{c.target}", c.system, c.seed): c for c in full_text(study.settings)}
     found: dict[str, dict[int, tuple[Cell, Cell]]] = {}
     for (pair, system, seed), cell in cells.items():
-        if system == "Baseline":
+        if system == "Baseline" and (pair, "REGEX", seed) in cells:
             found.setdefault(pair, {})[seed] = (cell, cells[pair, "REGEX", seed])
     return {pair: _f1_paired(study, by_seed) for pair, by_seed in found.items()}
 
@@ -271,6 +273,7 @@ def _agreement(study: Study, pairs: list[tuple[str, str]], *, small: bool) -> di
     """REGEX − Baseline in the similarity of these pairs of initialisations, where they decide."""
     specs = initialisations(study.settings, small=small)
     by_system = {system: similarities(study, system, small=small) for system in MAIN}
+    pairs = [p for p in pairs if all(p in found for found in by_system.values())]
     deciding = study.deciding(
         {p: [specs[s][name] for s in MAIN for name in p if name != UNTRAINED] for p in pairs}
     )
@@ -280,7 +283,7 @@ def _agreement(study: Study, pairs: list[tuple[str, str]], *, small: bool) -> di
 def _attack(study: Study) -> dict[str, Any]:
     specs = {(c.system, c.seed): c.spec for c in attacked(study.settings)}
     rates = {key: 100 * study.value(spec, "success_rate") for key, spec in specs.items()}
-    seeds = [seed for system, seed in specs if system == "REGEX"]
+    seeds = [seed for system, seed in specs if system == "REGEX" and ("Baseline", seed) in specs]
     deciding = study.deciding({s: [specs[system, s] for system in MAIN] for s in seeds})
     return {"differences": [rates["REGEX", s] - rates["Baseline", s] for s in deciding]}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from erlib.config import EvalSpec, RunSpec
@@ -18,16 +19,16 @@ from erlib.papers.regex.systems import (
     fresh_spec,
     is_core,
     is_long,
+    options_of,
     other_readings,
     pairs,
     run_spec,
     seeds_of,
     sets,
     untrained,
-    variant_of,
 )
 from erlib.parameters import Settings
-from erlib.training.stages import Stage
+from erlib.training.stages import Stage, listed_in
 
 MAIN = ("Baseline", "REGEX")
 BEST = ("aGa", "DeepLift")  # the two attributions that the paper's claims are about
@@ -300,8 +301,9 @@ def faithfulness_cell(
     spec = replace(
         _eval(settings, run, target, "faithfulness", rows),
         method=ATTRIBUTIONS[attribution],
-        variant=variant_of(settings, attribution),
+        variant="regex",
         protocol="regex",
+        options=options_of(settings, attribution),
     )
     return Cell(system, source.paper, target.paper, attribution, spec)
 
@@ -363,12 +365,22 @@ def grid(settings: Settings) -> list[Stage]:
     )
     runs = _runs(measured)
     classifiers = _runs(rationales)
+    asked, keeps = listed_in(measured, rationales), kept(settings).__contains__
+    run_stage = partial(Stage, asked=asked, keeps=keeps)
     return [
-        Stage("runs", lambda results: runs, len(runs), runs),
+        run_stage("runs", lambda results: runs, len(runs), runs),
         Stage("measurements", lambda results: measured, len(measured), measured),
-        Stage("classifiers", lambda results: classifiers, len(classifiers), classifiers),
+        run_stage("classifiers", lambda results: classifiers, len(classifiers), classifiers),
         Stage("rationales", lambda results: rationales, len(rationales), rationales),
     ]
+
+
+def kept(settings: Settings) -> set[RunSpec]:
+    """The first seed's models of both systems on the sets that the profile names, and what those on
+    SST began from: the audit and Table 5 look at them once more."""
+    seed = settings.seeds[0]
+    start = run_spec(settings, "Baseline", "SST", seed)
+    return {start, *(main_run(settings, s, x, seed) for s in MAIN for x in settings.grid["keep"])}
 
 
 def _runs(specs: list[EvalSpec]) -> list[RunSpec]:

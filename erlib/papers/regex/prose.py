@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.stats import binomtest, friedmanchisquare, rankdata, studentized_range
 
 from erlib.config import ModelSpec, RunSpec
+from erlib.papers.holes import failed
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
@@ -98,6 +99,7 @@ def about_training(settings: Settings, results: Results) -> str:
     ).replace("-", "−")
     every = [*runs["spec"], *results["classifiers"]["spec"]]
     counts, untrained = Counter(_what(settings, spec) for spec in every), not_trained(results)
+    untrained -= failed([results["runs"], results["classifiers"]])
     weak = [spec for spec in every if spec in untrained]
     if not weak:
         return text
@@ -156,7 +158,7 @@ def _undefined(study: Study) -> str:
         for c in faithful(study.settings):
             if c.system == system and c.attribution == BEST[0]:  # a model's texts, once
                 shares[c.source == c.target == "SST"].append(study.value(c.spec, "undefined"))
-        home, away = (100 * np.mean(shares[where]) for where in (True, False))
+        home, away = (100 * np.nanmean(shares[where]) for where in (True, False))
         parts.append(f"{system} {home:.0f} % in SST's domain, {away:.0f} % elsewhere")
     return f"Texts that a model is no surer of than of an empty one count as 0: {'; '.join(parts)}."
 
@@ -203,6 +205,8 @@ def about_attack(study: Study) -> str:
     """Both systems' flips, and McNemar's view of the texts that both classified correctly."""
     cells = attacked(study.settings)
     first = {c.system: c for c in cells if c.seed == study.settings.seeds[0]}
+    if not study.has(*(c.spec for c in first.values())):
+        return "The first seed's models cannot be compared: see what failed, at the end."
     tables = {s: study.texts(c.spec).set_index("id") for s, c in first.items()}
     flipped = {s: (t["before"] == t["label"]) & (t["after"] != t["label"])
                for s, t in tables.items()}  # fmt: skip
@@ -233,7 +237,10 @@ def about_sweep(study: Study, name: str) -> str:
         means = {
             value: np.mean([study.value(c.spec, column) for c in cells])
             for value, cells in swept(study.settings, name).items()
+            if study.has(*(c.spec for c in cells))
         }
+        if not means:
+            continue
         best = max(means, key=means.__getitem__)
         spread = max(means.values()) - min(means.values())
         said.append(f"{WORDS[m]} is best at {best:g} (largest difference {spread:.3f})")
@@ -292,6 +299,8 @@ def _over_random(study: Study, system: str, variant: str) -> str:
     """ "+0.21 ± 0.03 and +0.12 ± 0.02": one after the other in both metrics."""
     cells = deeplifts(study.settings)
     parts = []
+    if not study.has(*(cells[system, v].spec for v in (variant, "random"))):
+        return "failed"
     for m in WORDS:
         ours, drawn = (study.aopc(cells[system, v].spec, m) for v in (variant, "random"))
         gain = ours - drawn
@@ -354,7 +363,9 @@ def about_agreement(study: Study, *, small: bool) -> str:
             if trained
             else ""  # of a single model
         )
-        parts.append(f"{system} {between}{np.mean(untrained):.2f} with the untrained one")
+        if untrained:
+            between += f"{np.mean(untrained):.2f} with the untrained one"
+        parts.append(f"{system} {between}" if between else f"{system} nothing: its models failed")
     return f"Mean Jaccard@25 %: {'; '.join(parts)}."
 
 

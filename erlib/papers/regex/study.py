@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import numpy as np
 import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.faithfulness import aopc
 from erlib.models import Classifier, load_classifier
+from erlib.papers.holes import failed
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text
-from erlib.training.identity import run_hash
+from erlib.training.executors import default_device, per_text, trained_folder
 from erlib.training.stages import Results
 
 METRICS = {
@@ -34,6 +35,11 @@ class Study:
             row["spec"]: row for table in tables for row in table.to_dict("records")
         }
         self.untrained = not_trained(results)
+        self.holes = failed(tables)
+
+    def has(self, *specs: EvalSpec) -> bool:
+        """Is there a number of all of these?"""
+        return self.holes.isdisjoint(specs)
 
     def is_trained(self, spec: EvalSpec) -> bool:
         """Has the measured model learnt its task?"""
@@ -41,11 +47,12 @@ class Study:
 
     def deciding(self, measured: Mapping[Key, Iterable[EvalSpec]]) -> list[Key]:
         """The seeds, or pairs of models, that decide (see `trained.deciding`), by their specs."""
-        return deciding({key: all(map(self.is_trained, s)) for key, s in measured.items()})
+        known = {key: each for key, s in measured.items() if self.has(*(each := list(s)))}
+        return deciding({key: all(map(self.is_trained, s)) for key, s in known.items()})
 
     def value(self, spec: EvalSpec, name: str) -> float:
-        """One number of an evaluation's summary."""
-        return float(self.rows[spec][name])
+        """One number of an evaluation's summary; NaN where it failed."""
+        return float(self.rows[spec].get(name, np.nan))
 
     def texts(self, spec: EvalSpec) -> pd.DataFrame:
         """The evaluation's own table."""
@@ -63,7 +70,5 @@ def not_trained(results: Results) -> set[RunSpec]:
 
 def trained(settings: Settings, spec: RunSpec) -> Classifier:
     """The model of a run that the grid has trained."""
-    sealed = open_store(settings.store).get("runs", run_hash(spec))
-    if sealed is None:
-        raise ValueError(f"run {run_hash(spec)} has not been trained; carry out the grid first")
-    return load_classifier(str(sealed.path)).to(settings.device or default_device())
+    path = trained_folder(spec, store=settings.store, device=settings.device)
+    return load_classifier(str(path)).to(settings.device or default_device())

@@ -7,6 +7,7 @@ from typing import Any
 
 from erlib.config import (
     CheckpointRule,
+    Choices,
     DataSpec,
     Extraction,
     ModelSpec,
@@ -231,14 +232,17 @@ def fresh_spec(
 def extraction(settings: Settings, support: RunSpec, attribution: str, percent: int) -> Extraction:
     """The best words of a text by an attribution of the support model."""
     return Extraction(
-        support, percent, ATTRIBUTIONS[attribution], variant_of(settings, attribution)
+        support,
+        percent,
+        ATTRIBUTIONS[attribution],
+        "regex",
+        options=options_of(settings, attribution),
     )
 
 
-def variant_of(settings: Settings, attribution: str) -> str:
-    """The paper's options; integrated gradients with as many points as the profile has."""
-    points = settings.grid["points"]
-    return f"regex_{points}" if attribution == "IG" and points != 50 else "regex"
+def options_of(settings: Settings, attribution: str) -> Choices:
+    """Integrated gradients has as many points as the profile says."""
+    return (("steps", settings.grid["points"]),) if attribution == "IG" else ()
 
 
 def _sizes(settings: Settings, name: str) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _similarities(study: Study, table: str, *, small: bool) -> Beside:
         names = list(initialisations(study.settings, small=small)[system])
         for a in names:
             for b in names:
-                value = 1.0 if a == b else float(per_text[min(a, b), max(a, b)].mean())
+                pair = per_text.get((min(a, b), max(a, b)))
+                value = 1.0 if a == b else np.nan if pair is None else float(pair.mean())
                 rows.append({"row": f"{a}|{system}", "column": b, "value": value})
     return beside(pd.DataFrame(rows), "regex", table)
 
@@ -147,5 +148,6 @@ def similarities(
             for row in study.texts(spec).itertuples()
         ]
         for name, spec in initialisations(study.settings, small=small)[system].items()
+        if study.has(spec)
     }
     return {(a, b): jaccard(scores[a], scores[b]) for a, b in combinations(sorted(scores), 2)}

@@ -34,6 +34,7 @@ def figure_1(settings: Settings, results: Results) -> tuple[Figure, pd.DataFrame
         for axis, task in zip((row[0] for row in axes), panels, strict=True):
             mine = data[data["set"] == task.paper]
             means = mine.pivot_table(index="tag", columns="system", values="importance")
+            means = means.reindex(columns=["Baseline", "SaLoss"])  # one may have failed
             words = mine.groupby("tag")["words"].first()
             present = [tag for tag in TAGS if tag in means.index]
             for place, system in enumerate(("Baseline", "SaLoss")):

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from erlib.config import RunSpec
 from erlib.data import corpus_report
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
+from erlib.papers.holes import failed
 from erlib.papers.saloss.audit import TEXTS
 from erlib.papers.saloss.figures import MOST, importance
 from erlib.papers.saloss.stages import chosen, not_trained, search_fractions, searched
@@ -77,9 +78,8 @@ def about_data(settings: Settings) -> str:
         lines[0] += (
             " Stand-ins are the same kind of task (short sentences, topics, a document with a "
             "query, long documents, tweets with three classes), and nothing more is claimed of "
-            "them: the first of two snippets, of which one has to say which is more positive, is "
-            "the document, the second the query. Of a long document the models see the beginning, "
-            "as many tokens as the last column says."
+            "them: SNLI's premise is the document, its hypothesis the query. Of a long document "
+            "the models see the beginning, as many tokens as the last column says."
         )
     elsewhere = [t.corpus for t in every if t.source != settings.source]
     if elsewhere:
@@ -117,7 +117,8 @@ def about_training(settings: Settings, results: Results) -> str:
         )
         return ", ".join(f"{what} ({n})" if n > 1 else what for what, n in sorted(found.items()))
 
-    if weak := list(not_trained(results)):
+    stages = [results[name] for name in ("baselines", "systems", "fresh")]
+    if weak := list(not_trained(results) - failed(stages)):
         why = why_untrained(weak, named)
         text += (
             f" {why} Nothing is concluded from them; Tables 1, 2, 3, 7 and 8, both tables of tests "
@@ -141,6 +142,9 @@ def about_search(settings: Settings, results: Results) -> str:
         name = f"{corpus}, {system}" if system == EQ3 else corpus
         if len(tried) == 1:
             lines.append(f"{name} {power(weights[corpus, system])}, the only one tried")
+            continue
+        if (corpus, system) not in found.index:
+            lines.append(f"{name} {power(weights[corpus, system])}, since every trial failed")
             continue
         each = found[corpus, system]
         span = _span(each.min(), each.max(), ".2f")
@@ -271,7 +275,7 @@ def about_tags(settings: Settings, results: Results) -> str:
     parts = []
     for task in tasks(settings):
         mine = data[data["set"] == task.paper]
-        if mine.empty or not mine["trained"].all():
+        if mine["system"].nunique() < 2 or not mine["trained"].all():
             continue
         means = mine.pivot_table(index="tag", columns="system", values="importance")
         moved = means["SaLoss"] - means["Baseline"]

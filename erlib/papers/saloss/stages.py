@@ -9,6 +9,7 @@ import pandas as pd
 
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data.parts_of_speech import installed_tagger
+from erlib.papers.holes import measured_rows
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
     AUDIT,
@@ -32,7 +33,8 @@ from erlib.papers.saloss.systems import (
 )
 from erlib.papers.trained import untrained_models
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage
+from erlib.training.identity import scoring
+from erlib.training.stages import Results, Stage, no_model
 
 
 def grid(settings: Settings) -> list[Stage]:
@@ -57,20 +59,43 @@ def grid(settings: Settings) -> list[Stage]:
     systems = system_specs(settings, assumed)
     fresh = fresh_specs(settings, [*baselines, *systems])
     measured = eval_specs(settings, [*baselines, *systems], fresh)
+    choices = {trial.run for trial in trials}
+
+    def asked(run: RunSpec) -> list[EvalSpec] | None:
+        if run in choices:  # if it is chosen, tables will tell of it
+            return None
+        return [*eval_specs(settings, [run], []), *rationale_scores(settings, run)]
+
+    def kept(run: RunSpec) -> bool:
+        task, compared = task_of(settings, run), row_of(settings, run) in (BASELINE, SALOSS)
+        first = run.seed == settings.seeds[0] and (task.core or run.start is not None)
+        return task.role in settings.grid["keep"] and compared and first
+
     return [
-        Stage("baselines", lambda r: baselines, len(baselines), baselines),
-        Stage("candidates", lambda r: tried, len(tried), tried),
+        Stage("baselines", lambda r: baselines, len(baselines), baselines, keeps=kept),
+        Stage("candidates", lambda r: tried, len(tried), tried, asked=asked, keeps=kept),
         Stage("search", lambda r: trials, len(trials), trials[0]),
         Stage(
             "systems",
             lambda r: system_specs(settings, chosen(settings, r)),
             len(systems),
-            systems[0],
+            systems,
+            guessed=True,
+            asked=asked,
+            keeps=kept,
         ),
-        Stage("fresh", lambda r: fresh_specs(settings, supports(r)), len(fresh), fresh[0]),
+        Stage(
+            "fresh",
+            lambda r: fresh_specs(settings, supports(r)),
+            len(fresh),
+            fresh,
+            guessed=True,
+            asked=lambda run: [prediction_spec(settings, run)],
+            keeps=no_model,
+        ),
         Stage(
             "measurements",
-            lambda r: eval_specs(settings, supports(r), list(r["fresh"]["spec"])),
+            lambda r: eval_specs(settings, supports(r), measured_rows(r["fresh"])["spec"]),
             len(measured),
             measured[0],
         ),
@@ -79,7 +104,7 @@ def grid(settings: Settings) -> list[Stage]:
 
 def supports(results: Results) -> list[RunSpec]:
     """All models of full texts that tables tell of."""
-    return [*results["baselines"]["spec"], *results["systems"]["spec"]]
+    return [s for name in ("baselines", "systems") for s in measured_rows(results[name])["spec"]]
 
 
 def not_trained(results: Results) -> set[RunSpec]:
@@ -126,7 +151,7 @@ def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
 
 def search_fractions(results: Results) -> pd.DataFrame:
     """corpus, system, weight, and the fraction of tokens on dev texts, mean over attributions."""
-    table = results["search"]
+    table = measured_rows(results["search"])
     runs = [spec.run for spec in table["spec"]]
     found = pd.DataFrame(
         {
@@ -186,6 +211,21 @@ def fresh_specs(settings: Settings, runs: Sequence[RunSpec]) -> list[RunSpec]:
             if task.role == AUDITED and run == runs[0]:
                 specs.append(fresh_spec(settings, task, run, "top_k", order="score"))
     return specs
+
+
+def rationale_scores(settings: Settings, run: RunSpec) -> list[EvalSpec]:
+    """What the FRESH classifiers of a model want to know of it."""
+    wanted = []
+    for fresh in fresh_specs(settings, [run]):
+        tested = prediction_spec(settings, fresh)
+        for data, split, rows in (
+            (fresh.data, "train", fresh.data.train_rows),
+            (fresh.data, "dev", fresh.data.dev_rows),
+            (tested.data, tested.split, tested.rows),
+        ):
+            assert data.extract is not None
+            wanted.append(scoring(data.extract, data, split, rows))
+    return wanted
 
 
 def prediction_spec(settings: Settings, run: RunSpec) -> EvalSpec:

@@ -16,6 +16,7 @@ from scipy import stats
 
 from erlib.data import load_data
 from erlib.metrics.stats import holm, signed_rank_p
+from erlib.papers.holes import measured_rows
 from erlib.papers.saloss.stages import chosen, not_trained
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
@@ -47,7 +48,7 @@ def measured(settings: Settings, results: Results) -> pd.DataFrame:
     `shape` and `order` are those of a FRESH classifier's rationales, empty for support models.
     `trained`: have the model, and a FRESH classifier's support, learnt their task?
     """
-    table, weak = results["measurements"], not_trained(results)
+    table, weak = measured_rows(results["measurements"]), not_trained(results)
     rows = []
     for spec in table["spec"]:
         extract = spec.run.data.extract
@@ -163,10 +164,14 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
 
     for task in tasks(settings):
         random = means(task, BASELINE, "random")
+        if not random.size:
+            continue
         compared = (found["set"] == task.paper) & found["system"].isin([BASELINE, SALOSS])
         trained = "yes" if found.loc[compared, "trained"].all() else "no"
         for sign in ATTRIBUTIONS:
             a, b = (means(task, system, sign) for system in (BASELINE, SALOSS))
+            if not (a.size and b.size):
+                continue
             rows.append(
                 {
                     "set": task.paper,
@@ -187,8 +192,9 @@ def flip_tests(settings: Settings, results: Results) -> pd.DataFrame:
 
 
 def _text_means(settings: Settings, specs: Sequence[Any]) -> np.ndarray:
-    """[text] mean over the runs of `specs`."""
-    return np.mean([per_text(s, store=settings.store)["fraction"] for s in specs], axis=0)
+    """[text] mean over the runs of `specs`; empty without any."""
+    found = [per_text(s, store=settings.store)["fraction"] for s in specs]
+    return np.mean(found, axis=0) if found else np.empty(0)
 
 
 # --- FRESH ----------------------------------------------------------------------------------------
@@ -229,6 +235,8 @@ def fresh_tests(settings: Settings, results: Results) -> pd.DataFrame:
                 cells.loc[cells["system"] == s].sort_values("seed")["f1_macro"].to_numpy()
                 for s in (BASELINE, SALOSS)
             )
+            if not (a.size and b.size):
+                continue
             p = stats.ttest_ind(b, a).pvalue if len(a) > 1 and np.ptp([*a, *b]) else np.nan
             difference = b.mean() - a.mean()
             row = {"set": task.paper, "shape": shape.replace("_", "-"), "Baseline": a.mean()}

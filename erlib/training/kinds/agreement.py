@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from erlib.attributions import attribute_encoded, method
+from erlib.attributions.spending import own_spending
 from erlib.metrics.agreement import agreement as compare
 from erlib.metrics.agreement import pair_means
 from erlib.training.evaluations import Evaluation, evaluation
@@ -25,7 +26,12 @@ def _means(table: pd.DataFrame) -> dict[str, float]:
 
 
 # Another version of any of the methods is another version of their agreement.
-@evaluation("agreement", version=sum(method(m).version for m in METHODS), summarise=_means)
+@evaluation(
+    "agreement",
+    version=sum(method(m).version for m in METHODS),
+    summarise=_means,
+    methods=METHODS,
+)
 def agreement(this: Evaluation) -> pd.DataFrame:
     """One row per pair of methods and text: τ-b and r of the sizes of the real tokens' scores.
 
@@ -44,6 +50,7 @@ def agreement(this: Evaluation) -> pd.DataFrame:
             target=spec.target,
             level="token",
             seed=spec.seed,
+            options=own_spending(dict(spec.options), name),
         )
         scores[name] = [a.scores[keep] for a, keep in zip(found, real, strict=True)]
         gaps[name] = {

@@ -25,6 +25,7 @@ def attributions(this: Evaluation) -> pd.DataFrame:
         level=spec.level,
         per_layer=spec.protocol == "layers",
         seed=spec.seed,
+        options=dict(spec.options),
     )
     rationales = [t.rationale for t in this.texts]
     return pd.DataFrame(

@@ -30,7 +30,7 @@ def frozen_probe(this: Evaluation) -> pd.DataFrame:
     assert run is not None
     if run.model.task == "span" or run.data.extract or run.data.taught:
         raise ValueError("logistic regression answers with a class, and learns from whole texts")
-    encoder, regression = _fitted(run, str(this.classifier.device))
+    encoder, regression = _fitted(run, this.device)
     texts = encoder.encode(this.rows, max_length=this.spec.data.max_length)
     known = regression.predict_proba(mean_vectors(encoder, texts))
     p = np.zeros((len(texts), encoder.num_labels))

@@ -29,6 +29,7 @@ def word_scores(this: Evaluation) -> pd.DataFrame:
         target=spec.target,
         level="word",
         seed=spec.seed,
+        options=dict(spec.options),
     )
     rows = []
     for text, given in zip(this.texts, found, strict=True):
