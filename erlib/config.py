@@ -156,6 +156,7 @@ class UpdateSpec(Description):
     options: Choices = ()
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, value in self.options:
             if name == "lr" or name.endswith("_lr"):
                 check_rate(name, value)
