@@ -37,7 +37,9 @@ class RestsOnFailure(RuntimeError):
     def __init__(self, sealed: Sealed) -> None:
         self.name, self.status = sealed.name, sealed.status
         kind = sealed.path.parent.name.removesuffix("s").replace("eval", "evaluation")
-        super().__init__(f"it needs {kind} {self.name}, which {_ENDED[self.status]}")
+        said = sealed.read(FAILURE_FILE)["message"] if self.status == FAILED else ""
+        reason = f" ({said.splitlines()[0]})" if said.strip() else ""
+        super().__init__(f"it needs {kind} {self.name}, which {_ENDED[self.status]}{reason}")
 
 
 class WorkerKilled(RuntimeError):

@@ -35,7 +35,7 @@ class Sealed:
 
     path: Path
     status: str
-    dropped: Mapping[str, str] = field(default_factory=dict)
+    dropped: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def name(self) -> str:

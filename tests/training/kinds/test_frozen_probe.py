@@ -61,5 +61,5 @@ def test_its_summary_has_the_scores_of_predictions_and_its_seed_of_training_chan
 
 def test_spans_have_none(probe, tmp_path):
     spans = replace(probe, run=replace(probe.run, model=replace(probe.run.model, task="span")))
-    with pytest.raises(ValueError, match="answers with a class"):
+    with pytest.raises(RuntimeError, match="which failed .*answers with a class"):
         per_text(spans, store=tmp_path / "store")
