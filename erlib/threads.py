@@ -2,9 +2,9 @@
 
 A thread that has done its share of an operation waits for the others. By default it spins, which is
 the fastest on an idle machine; where other processes want the cores, the spinning takes them from
-the very thread that is waited for, and an attribution of a second takes a minute. So threads go to
-sleep after a short spin. OpenMP reads this when torch is loaded: where torch was there first, one
-thread is used, which has nobody to wait for.
+the very thread that is waited for: an attribution of a second has been seen to take a minute. So
+threads go to sleep after a short spin. OpenMP reads this when torch is loaded: where torch was
+there first, one thread is used, which has nobody to wait for.
 
 Runs and evaluations compute on one thread anyway (`training.workers`). This decides for all else:
 notebooks, the explorer, the command line.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 
-SPIN = "1000"  # turns, a few microseconds: as long as most operations differ between threads
+SPIN = "1000"  # turns, a few microseconds; no slower than spinning on, idle or busy
 SAID = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")  # the user's own choice
 
 
