@@ -6,13 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from erlib.papers.holes import remark_of
 from erlib.papers.ivra import claims, costs, figures, measurements, prose, tables
 from erlib.papers.ivra import study as studies
 from erlib.papers.ivra import systems as s
-from erlib.papers.ivra.examples import LINE, laid_out
+from erlib.papers.ivra.examples import LINE, examples, figure_3, figure_4, laid_out
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
+from erlib.training.executors import fail, open_store
+from erlib.training.failures import Diverged
+from erlib.training.identity import run_hash
 
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip
@@ -666,6 +670,50 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(study, settings, results, t
                  tables.floor_table, tables.collusion_table, figures.figure_5, figures.figure_6,
                  figures.figure_7, figures.figure_8):  # fmt: skip
         assert made(holed) is not None, made
+
+
+def test_what_needs_one_failed_model_is_a_remark_that_names_it(tmp_path, times):
+    settings = check_parameters("ivra", {**PARAMETERS, "profile": "quick", "store": str(tmp_path)})
+    store, names = open_store(settings.store), {}
+    tasks = {"SIM": s.core_task(settings), "CONS": s.task_named(settings, "SQuAD")}
+    for criterion, task in tasks.items():
+        for explainer in ("LIME", *s.MODULES):
+            spec = measurements.explained_run(settings, "ELECTRA", task, explainer, criterion, 0)
+            names[criterion, explainer] = name = run_hash(spec)
+            fail(store, "runs", name, spec, Diverged("loss became nan in step 3"))
+    holed = studies.Study(settings, {"measurements": pd.DataFrame()})
+    why = "it needs run {}, which failed (loss became nan in step 3)"
+
+    figure, numbers = figure_3(holed)
+    assert remark_of(numbers) == why.format(names["SIM", s.SOFTMAX])
+    drawn = figure.axes[0].texts[0].get_text().replace("\n", " ")
+    assert drawn == f"Not measured: {remark_of(numbers)}."
+    assert prose.about_words(numbers) == ""
+
+    _, numbers = figure_4(holed)
+    assert remark_of(numbers) == why.format(names["CONS", "LIME"])  # of the Baseline
+    assert prose.about_questions(numbers) == ""
+    assert names["SIM", "LIME"] in examples(holed, 2)
+
+    explaining = costs.explaining_times(holed)
+    assert remark_of(explaining) == why.format(names["SIM", "LIME"])
+    assert names["SIM", "LIME"] in remark_of(figures.figure_10(explaining)[1])
+    assert prose.about_explaining_times(explaining) == ""
+    parts = claims._times(times[0], explaining)
+    assert parts and all(name.startswith("training") for name in parts)
+
+
+def test_a_timed_training_that_diverges_is_a_remark(settings, times, monkeypatch):
+    def diverges(*_):
+        raise Diverged("loss became nan in step 3")
+
+    monkeypatch.setattr(costs, "train", diverges)
+    training = costs.training_times(settings)
+    assert remark_of(training) == remark_of(figures.figure_9(training)[1])
+    assert remark_of(training) == "loss became nan in step 3"
+    assert prose.about_training_times(training) == ""
+    parts = claims._times(training, times[1])
+    assert parts and all(name.startswith("explaining") for name in parts)
 
 
 def test_sentences_say_what_the_tables_have(study):

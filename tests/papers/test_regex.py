@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from erlib.config import term
+from erlib.papers.holes import remark_of
 from erlib.papers.regex import audit, claims, examples, figures, prose, schematics, tables
 from erlib.papers.regex.grid import (
     SHORT,
@@ -42,6 +43,9 @@ from erlib.papers.regex.systems import (
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
+from erlib.training.executors import fail, open_store
+from erlib.training.failures import Diverged
+from erlib.training.identity import run_hash
 from erlib.training.kinds import attack, faithfulness, predictions
 from tests import tiny
 
@@ -623,6 +627,34 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(settings, system, seed):
                  prose.about_ablation, prose.about_fresh):  # fmt: skip
         assert made(study) is not None, made
     assert prose.about_agreement(study, small=False) and prose.about_sweep(study, "lambda")
+
+
+@pytest.fixture
+def without_baselines(tmp_path):
+    """The settings of a store in which every Baseline of the first seed failed."""
+    settings = of("quick", store=str(tmp_path))
+    runs = [main_run(settings, "Baseline", source, settings.seeds[0]) for source in ("SST", "IMDB")]
+    for spec in (*runs, run_spec(settings, "Baseline", "SST", settings.seeds[0])):
+        why = Diverged("loss became nan in step 3")
+        fail(open_store(settings.store), "runs", run_hash(spec), spec, why)
+    return settings
+
+
+@pytest.mark.parametrize("make", [audit.costs, audit.guide_check, audit.perturbation_check])
+def test_what_needs_one_failed_model_is_a_remark_that_names_it(without_baselines, make):
+    settings, of_run = without_baselines, run_spec if make is audit.guide_check else main_run
+    name = run_hash(of_run(settings, "Baseline", "SST", settings.seeds[0]))
+    table = make(settings)
+    why = f"it needs run {name}, which failed (loss became nan in step 3)"
+    assert remark_of(table) == why and table.shape == (1, 1)
+    assert prose.about_cost(table) == prose.about_guide(table, settings) == ""
+    assert prose.about_perturbation(table) == ""
+
+
+def test_table_5_names_the_failed_run_too(without_baselines):
+    html, words = examples.table_5(without_baselines)
+    name = run_hash(main_run(without_baselines, "Baseline", "IMDB", without_baselines.seeds[0]))
+    assert name in remark_of(words) and remark_of(words) in html
 
 
 def test_undefined_texts_of_a_model_are_counted_once(settings):

@@ -10,10 +10,14 @@ import pytest
 from scipy.stats import ranksums
 
 from erlib.config import RunSpec
+from erlib.papers.holes import REMARK
 from erlib.papers.saloss import audit, claims, examples, figures, prose, stages, systems, tables
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
+from erlib.training.executors import fail, open_store, per_text
+from erlib.training.failures import Diverged
+from erlib.training.identity import run_hash
 
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip
@@ -456,6 +460,30 @@ def test_the_paper_s_own_text_is_shown_if_it_is_there_and_else_a_short_one():
     assert examples.shown_text([long, short, theirs], phrase) == 2
     assert examples.shown_text([long, short], phrase) == 1
     assert examples.shown_text([long, ["word"]], phrase) == 0
+
+
+def test_an_example_whose_models_failed_is_a_remark_that_names_one(tmp_path, monkeypatch):
+    settings = check_parameters(
+        "saloss", {**PARAMETERS, "profile": "quick", "store": str(tmp_path)}
+    )
+
+    def failed(run):
+        return systems.system_of(run) == "Baseline" and run.data.corpus == lost.corpus
+
+    def scores(spec, store=None):
+        if not failed(spec.run):
+            return pd.DataFrame({"predicted": [0] * 500, "scores": [np.arange(9.0)] * 500})
+        fail(open_store(store), "runs", run_hash(spec.run), spec.run, Diverged("loss became nan"))
+        return per_text(spec, store=store)
+
+    lost = next(t for t in systems.tasks(settings) if t.role == "sentences")
+    monkeypatch.setattr(examples, "per_text", scores)
+    results = carried_out(settings, by_system({}), failed=failed)
+    [spec] = [s for s in results["baselines"]["spec"] if failed(s)]
+    html, rows = examples.table_4(settings, results)
+    said = rows[REMARK].dropna()
+    assert said.index.tolist() == [2] and run_hash(spec) in said[2] and said[2] in html
+    assert rows["set"].notna().sum() == 4 and "Example 3: " in html
 
 
 def test_words_of_too_few_or_too_many_texts_are_left_out_of_the_figure(settings, monkeypatch):

@@ -14,6 +14,7 @@ import pandas as pd
 
 from erlib.data import corpus_report
 from erlib.metrics.directions import metric
+from erlib.papers.holes import remark_of
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
 from erlib.papers.ivra.measurements import setting_name
@@ -226,21 +227,30 @@ def _transfer(study: Study) -> dict[str, Measured | None]:
 
 def _times(training: pd.DataFrame, explaining: pd.DataFrame) -> dict[str, Measured | None]:
     """Ratios of seconds at the largest size, repetition by repetition."""
-    trained = ratios(training, "system", "Baseline")
-    many = training["texts"].max() >= MANY_TEXTS
+    parts: dict[str, Measured | None] = {}
+    if not remark_of(training):
+        parts |= _training_times(training)
+    if not remark_of(explaining):
+        found = ratios(explaining, "method", SPARSEMAX)
+        for name in POST_HOC:
+            faster = {"differences": (1 / found[name] - 0.5).tolist()}
+            parts[f"explaining, less than half {name}"] = faster
+    return parts
+
+
+def _training_times(times: pd.DataFrame) -> dict[str, Measured | None]:
+    found = ratios(times, "system", "Baseline")
+    many = times["texts"].max() >= MANY_TEXTS
     parts: dict[str, Measured | None] = {
-        f"training, less than twice {c}": {"differences": (trained[c] - 2).tolist()}
+        f"training, less than twice {c}": {"differences": (found[c] - 2).tolist()}
         for c in CRITERIA
         if c != "CONS" or not many
     }
     if many:
-        others = np.max([trained[c] for c in CRITERIA if c != "CONS"], axis=0)
+        others = np.max([found[c] for c in CRITERIA if c != "CONS"], axis=0)
         parts["training, CONS above the others"] = {
-            "differences": (trained["CONS"] - others).tolist()
+            "differences": (found["CONS"] - others).tolist()
         }
-    for name in POST_HOC:
-        faster = 1 / ratios(explaining, "method", SPARSEMAX)[name]
-        parts[f"explaining, less than half {name}"] = {"differences": (faster - 0.5).tolist()}
     return parts
 
 

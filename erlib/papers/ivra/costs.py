@@ -20,6 +20,7 @@ import pandas as pd
 
 from erlib.attributions import attribute
 from erlib.config import RunSpec
+from erlib.papers.holes import as_table, or_hole
 from erlib.papers.ivra.measurements import explained_run
 from erlib.papers.ivra.study import Study
 from erlib.papers.ivra.systems import (
@@ -46,6 +47,7 @@ from erlib.training.workers import one_thread
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
 
 
+@or_hole(as_table)
 def training_times(settings: Settings) -> pd.DataFrame:
     """Figure 9: seconds until N texts have been seen, for the Baseline and for every criterion.
 
@@ -89,6 +91,7 @@ def _step_ends(spec: RunSpec, device: str) -> list[float]:
     return ends
 
 
+@or_hole(as_table)
 def explaining_times(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
     settings, task = study.settings, core_task(study.settings)

@@ -13,6 +13,7 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 
 from erlib.attributions import Attribution, attribute
 from erlib.config import RunSpec
+from erlib.papers.holes import as_figure, as_text, or_hole
 from erlib.papers.ivra.figures import Drawn
 from erlib.papers.ivra.measurements import explained_run
 from erlib.papers.ivra.study import Study
@@ -49,6 +50,7 @@ def scores(study: Study, rows: Dataset, run: RunSpec, explainer: str) -> list[At
     )  # fmt: skip
 
 
+@or_hole(as_figure)
 def figure_3(study: Study) -> Drawn:
     """One text by softmax, sparsemax and LIME, and the modules' coefficients ω, λ and η.
 
@@ -111,6 +113,7 @@ def _coefficient_rows(explainer: str, name: str, values: np.ndarray) -> pd.DataF
     )  # fmt: skip
 
 
+@or_hole(as_figure)
 def figure_4(study: Study) -> Drawn:
     """Two questions about one passage, by integrated gradients and by IvRA-sparsemax (CONS)."""
     task = task_named(study.settings, "SQuAD")
@@ -145,6 +148,7 @@ def _same_passage(study: Study, task: Task) -> Dataset:
     return rows.select(min(pairs)[1:])
 
 
+@or_hole(as_text)
 def examples(study: Study, count: int) -> Html:
     """Five explainers on the first test texts: LIME of the Baseline, modules trained for SIM."""
     task = core_task(study.settings)

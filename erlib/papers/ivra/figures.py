@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
+from erlib.papers.holes import as_figure, remark_of
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.study import Study
 from erlib.papers.ivra.systems import CRITERIA, LEVELS, SUBSETS, subset_name
@@ -147,13 +148,15 @@ def figure_9(times: pd.DataFrame) -> Drawn:
 
 def figure_10(times: pd.DataFrame) -> Drawn:
     """Seconds of explaining against the number of texts, and their ratio to IvRA-sparsemax's."""
-    methods = dict.fromkeys(times["method"])
-    return _times(times, "method", palette(methods), "IvRA - Sparsemax", "explaining")
+    colours = palette(times.get("method", ()))
+    return _times(times, "method", colours, "IvRA - Sparsemax", "explaining")
 
 
 def _times(
     times: pd.DataFrame, name: str, colours: dict[str, str], reference: str, doing: str
 ) -> Drawn:
+    if why := remark_of(times):
+        return as_figure(why)
     wide = times.pivot(index=["texts", "repetition"], columns=name, values="seconds")
     order = list(dict.fromkeys(times[name]))
     by_size = (wide.div(wide[reference], axis=0)).groupby("texts").median()

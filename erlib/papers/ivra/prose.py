@@ -10,7 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.data import corpus_report
-from erlib.papers.holes import failed
+from erlib.papers.holes import failed, remark_of
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
 from erlib.papers.ivra.study import Study, chosen
@@ -282,6 +282,8 @@ def about_collusion(table: pd.DataFrame) -> str:
 
 def about_words(numbers: pd.DataFrame) -> str:
     """On how many words of the drawn text half of the weight lies, and how many have none."""
+    if remark_of(numbers):
+        return ""
     words = numbers[numbers["what"] == "score"]
     lines = []
     for name, rows in words.groupby("explainer", sort=False):
@@ -293,6 +295,8 @@ def about_words(numbers: pd.DataFrame) -> str:
 
 def about_questions(numbers: pd.DataFrame) -> str:
     """How alike the words of the passage are scored under both questions, by method."""
+    if remark_of(numbers):
+        return ""
     passage = numbers[numbers["segment"] == 1]
     names = passage["explainer"].str.partition(": ")
     lines = []
@@ -409,6 +413,8 @@ def about_transfer(study: Study) -> str:
 
 def about_training_times(times: pd.DataFrame) -> str:
     """How many times the Baseline's training time each criterion takes."""
+    if remark_of(times):
+        return ""
     found = ratios(times, "system", "Baseline")
     said = ", ".join(f"{c} {np.median(found[c]):.1f}" for c in CRITERIA)
     return (
@@ -419,6 +425,8 @@ def about_training_times(times: pd.DataFrame) -> str:
 
 def about_explaining_times(times: pd.DataFrame) -> str:
     """How many times IvRA's explaining time the other methods take."""
+    if remark_of(times):
+        return ""
     found = ratios(times, "method", SPARSEMAX)
     said = ", ".join(f"{name} {np.median(r):.1f}" for name, r in found.items())
     return f"Times {SPARSEMAX} at {times['texts'].max():,} texts: {said}."

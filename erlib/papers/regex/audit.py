@@ -18,6 +18,7 @@ from erlib.losses.guided import ExplanationGuided
 from erlib.losses.robustness import VirtualAdversarial, kl
 from erlib.metrics.ranking import at_least_one
 from erlib.models import Classifier
+from erlib.papers.holes import as_table, or_hole
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
@@ -150,6 +151,7 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> floa
     return float(spearmanr(a, b).statistic)
 
 
+@or_hole(as_table)
 def guide_check(settings: Settings) -> pd.DataFrame:
     """The guide as it is remembered in this profile beside one of 50 points made for the batch.
 
@@ -192,6 +194,7 @@ def _same_lowest(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:
     return len(lowest[0] & lowest[1]) / m
 
 
+@or_hole(as_table)
 def perturbation_check(settings: Settings) -> pd.DataFrame:
     """How far does SMART's ascent move δ, and how much more does the result change predictions?
 
@@ -231,6 +234,7 @@ def perturbation_check(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@or_hole(as_table)
 def costs(settings: Settings) -> pd.DataFrame:
     """Seconds of a training step on the same batch, the guide's share in it, and times Baseline.
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from erlib.attributions import Attribution, attribute_encoded
 from erlib.metrics.ranking import at_least_one, best_first
+from erlib.papers.holes import as_table, as_text, or_hole
 from erlib.papers.regex.grid import MAIN, main_run
 from erlib.papers.regex.study import trained
 from erlib.papers.regex.systems import data_spec, sets
@@ -23,6 +24,7 @@ SHOWN = 10  # per cent of the words that are listed
 QUOTED = 50  # words of a text that are coloured
 
 
+@or_hole(lambda why: (as_text(why), as_table(why)))
 def table_5(settings: Settings) -> tuple[Html, pd.DataFrame]:
     """DeepLIFT by word in the beginning of a held-out IMDB text of each class, REGEX above the
     Baseline; and the best words of both."""

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import binomtest, friedmanchisquare, rankdata, studentized_range
 
 from erlib.config import ModelSpec, RunSpec
-from erlib.papers.holes import failed
+from erlib.papers.holes import failed, remark_of
 from erlib.papers.regex.grid import (
     BEST,
     MAIN,
@@ -249,6 +249,8 @@ def about_sweep(study: Study, name: str) -> str:
 
 def about_guide(check: pd.DataFrame, settings: Settings) -> str:
     """What remembering the guide changes."""
+    if remark_of(check):
+        return ""
     rho, shared = check["rank correlation"], check["masked by both"]
     return (
         f"Rank correlation of the guide with {settings.grid['points']} points, made before the "
@@ -260,6 +262,8 @@ def about_guide(check: pd.DataFrame, settings: Settings) -> str:
 
 def about_cost(table: pd.DataFrame) -> str:
     """What REGEX costs here, beside what the paper prints."""
+    if remark_of(table):
+        return ""
     times = table.set_index("system")["times Baseline"]
     return (
         f"A step of REGEX costs {times['REGEX']:.1f} times one of the Baseline, and "
@@ -271,6 +275,8 @@ def about_cost(table: pd.DataFrame) -> str:
 
 def about_perturbation(check: pd.DataFrame) -> str:
     """What the ascent is worth, at the paper's step size and at larger ones."""
+    if remark_of(check):
+        return ""
     paper, *larger = check.to_dict("records")
     others = ", ".join(f"{r['times']:.1f} at η = {r['step size η']:g}" for r in larger)
     return (

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from erlib.config import RunSpec
 from erlib.metrics.fresh import contiguous
 from erlib.metrics.ranking import at_least_one
+from erlib.papers.holes import REMARK, as_text, or_hole
 from erlib.papers.saloss.stages import example_scores, prediction_spec, supports
 from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, row_of, task_of, tasks
 from erlib.parameters import Settings
@@ -39,13 +40,17 @@ def table_4(settings: Settings, results: Results) -> tuple[Html, pd.DataFrame]:
     return Html(Markup("").join(blocks)), pd.DataFrame(rows)
 
 
+def _hole(why: str) -> tuple[Markup, list[dict[str, object]]]:
+    return as_text(why), [{REMARK: why}]
+
+
+@or_hole(_hole)
 def _example(
     settings: Settings, results: Results, task: Task, number: int
 ) -> tuple[Markup, list[dict[str, object]]]:
-    runs = {
-        row_of(settings, run): run
-        for run in reversed(supports(results))  # so that the first seed's stands at the end
-        if task_of(settings, run) == task
+    known = (*supports(results, failed=True), *reversed(supports(results)))
+    runs = {  # of each system the last one: the first seed's that did not fail, if there is one
+        row_of(settings, run): run for run in known if task_of(settings, run) == task
     }
     texts = rows_of(runs[BASELINE].data, "test", settings.grid.get("example_rows"))
     document = "words_a" if "words_a" in texts.column_names else "words"

@@ -102,9 +102,10 @@ def grid(settings: Settings) -> list[Stage]:
     ]
 
 
-def supports(results: Results) -> list[RunSpec]:
-    """All models of full texts that tables tell of."""
-    return [s for name in ("baselines", "systems") for s in measured_rows(results[name])["spec"]]
+def supports(results: Results, *, failed: bool = False) -> list[RunSpec]:
+    """All models of full texts that tables tell of; with `failed` also those that there are not."""
+    tables = [results[name] for name in ("baselines", "systems")]
+    return [s for t in tables for s in (t if failed else measured_rows(t))["spec"]]
 
 
 def not_trained(results: Results) -> set[RunSpec]:
