@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -150,6 +151,17 @@ def saved_jwa(directory: Path) -> JWA:
     model = JWA(JWAConfig(**json.loads((directory / "config.json").read_text())))
     model.load_state_dict(safetensors.torch.load_file(directory / "model.safetensors"))
     return model
+
+
+def start_folder(root: Path, content: str) -> Path:
+    """Where a store keeps the untrained JWA of this content (16 hex digits)."""
+    return root / "vectors" / f"jwa-{content}"
+
+
+def placeless(name: str) -> str:
+    """A model's name without the place of the store: such a folder is known by its content."""
+    found = re.search(r"vectors/jwa-[0-9a-f]{16}$", Path(name).as_posix())
+    return found.group() if found else name
 
 
 def packaged_glove() -> tuple[Tensor, PreTrainedTokenizerFast]:

@@ -21,6 +21,7 @@ from erlib.attributions.registry import METHODS
 from erlib.config import digest, load_profile
 from erlib.losses import OBJECTIVES
 from erlib.models.heads import HEADS
+from erlib.models.jwa import placeless
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.papers import NOTEBOOKS
 from erlib.reports.footer import provenance
@@ -105,7 +106,7 @@ def _named(spec: Any) -> Iterator[tuple[str, str]]:
     if "objective" in spec:
         yield from (("objective", term["name"]) for term in spec["objective"])
         yield "head", spec["model"]["head"]
-        yield "model", spec["model"]["name"]
+        yield "model", placeless(spec["model"]["name"])
         yield "update", spec["update"]["name"]
     if spec.get("extract"):  # rationales and lessons come from evaluations that no spec names
         yield "evaluation", "word_scores"

@@ -95,7 +95,7 @@ def run_hash(spec: RunSpec) -> str:
 def eval_hash(spec: EvalSpec) -> str:
     """The name of an evaluation in the store; `spec.run` may be None (an each-epoch one)."""
     identity = {
-        "spec": as_plain(replace(spec, run=None, data=_as_measured(spec.data))),
+        "spec": _placeless(as_plain(replace(spec, run=None, data=_as_measured(spec.data)))),
         "run": run_hash(spec.run) if spec.run else None,
         "rows": content_of(spec.data, spec.split, spec.rows),
         "versions": _eval_versions(spec),
@@ -116,7 +116,7 @@ def run_identity(spec: RunSpec) -> dict[str, Any]:
     if explainer is not None and explainer not in EXPLAINERS:
         raise unknown("explainer", explainer, EXPLAINERS)
     return {
-        "spec": as_plain(replace(spec, start=None)),
+        "spec": _placeless(as_plain(replace(spec, start=None))),
         "start": run_hash(spec.start) if spec.start else None,
         "train": content_of(spec.data, "train", spec.data.train_rows),
         "dev": content_of(spec.data, "dev", spec.data.dev_rows),
@@ -153,6 +153,15 @@ def scoring(extract: Extraction, data: DataSpec, split: str, rows: int | None) -
         level="word",
         options=extract.options,
     )
+
+
+def _placeless(plain: Any) -> Any:
+    """A plain description with every model in it as `jwa.placeless` names it, at any depth."""
+    if isinstance(plain, dict):
+        return {name: _placeless(value) for name, value in plain.items()}
+    if isinstance(plain, list):
+        return [_placeless(value) for value in plain]
+    return jwa.placeless(plain) if isinstance(plain, str) else plain
 
 
 def _as_measured(data: DataSpec) -> DataSpec:

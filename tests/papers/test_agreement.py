@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from scipy.stats import kendalltau, pearsonr
 from sklearn.metrics import f1_score
 
-from erlib.config import term
+from erlib.config import EvalSpec, Extraction, term
 from erlib.models import load_classifier
 from erlib.papers import agreement
 from erlib.papers.agreement import (
@@ -33,6 +33,7 @@ from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as claims_of
 from erlib.training.executors import run
+from erlib.training.identity import eval_hash, run_hash
 from erlib.training.kinds.agreement import METHODS
 
 PARAMETERS = {"profile": "quick", "data": None, "seeds": [1, 2, 3], "executor": "local",
@@ -637,3 +638,34 @@ def test_jwa_trains_on_the_vectors_of_a_given_glove_file(settings, monkeypatch, 
     assert "word vectors of glove.8d.txt" in prose.about_data(settings)
     short = replace(spec, each_epoch=(), optimiser=replace(spec.optimiser, epochs=1))
     assert run([short], store=settings.store, device="cpu")["status"].tolist() == ["done"]
+
+
+def test_a_run_is_named_by_what_is_in_the_glove_file_and_not_by_where_it_lies(
+    settings, monkeypatch, tmp_path
+):
+    system = systems.System("JWA", systems.task_named(settings, "SST"), "Base")
+
+    def in_folder(name, number, file="glove.txt"):
+        """A run and an evaluation on the vectors of a file, all in a folder of their own."""
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text(f"film 0.5 {number}\nfunny 1.5 2.5\n")
+        monkeypatch.setenv(vectors.VARIABLE, str(tmp_path / name / file))
+        own = replace(settings, store=str(tmp_path / name / "store"))
+        run = systems.run_spec(own, system, 1)
+        assert run.model.name.startswith(own.store)  # there it is loaded from
+        rationales = replace(run.data, extract=Extraction(run, 20))
+        return run_hash(run), eval_hash(EvalSpec(run, rationales, "test", "predictions"))
+
+    first = in_folder("first", 0.25)
+    assert in_folder("second", 0.25, "renamed.txt") == first
+    assert not set(in_folder("third", 0.75)) & set(first)
+
+
+def test_a_glove_file_is_read_once_for_its_name_and_again_when_it_changes(monkeypatch, tmp_path):
+    read = []
+    monkeypatch.setattr(vectors, "checksum", lambda path: read.append(path) or str(len(read)))
+    file = tmp_path / "glove.txt"
+    file.write_text("film 0.5\n")
+    assert vectors.content_of_file(file) == vectors.content_of_file(file) == "1"
+    file.write_text("film 0.25\n")
+    assert vectors.content_of_file(file) == "2"

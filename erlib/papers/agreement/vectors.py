@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from hashlib import sha256
+from functools import cache
 from pathlib import Path
 
 from erlib.config import DataSpec, digest
 from erlib.models import load_classifier
-from erlib.models.jwa import VERSION
+from erlib.models.jwa import VERSION, start_folder
 from erlib.parameters import Settings
 from erlib.training.executors import open_store
 from erlib.training.identity import content_of, rows_of
+from erlib.training.store import checksum
 
 VARIABLE = "ERLIB_GLOVE"
-LOOK = 2**20  # bytes at either end by which a file is known: gigabytes are not read for a name
 
 
 def glove_file() -> Path | None:
@@ -36,14 +36,16 @@ def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
     """The model to start from: "jwa", or a folder with an untrained JWA on the vectors of a file.
 
     The vocabulary is that of the training texts and all other weights are drawn from `seed`, so
-    there is one folder for each of both, in the store.
+    there is one folder for each of both, in the store. It is named by what is in the file, and by
+    that name (see `jwa.placeless`) the runs that start from it are known: neither the file's place
+    nor the store's is part of theirs.
     """
     file = glove_file()
     if file is None:
         return "jwa"
     words = content_of(data, "train", data.train_rows)
-    name = digest([VERSION, file.name, _ends(file), words, seed])
-    folder = open_store(settings.store).root / "vectors" / name
+    content = digest([VERSION, content_of_file(file), words, seed])
+    folder = start_folder(open_store(settings.store).root, content)
     if not (folder / "config.json").exists():
         texts = rows_of(data, "train", data.train_rows)["words"]
         counts = Counter(word for text in texts for word in text)
@@ -55,11 +57,12 @@ def word_vectors(settings: Settings, data: DataSpec, seed: int) -> str:
     return str(folder)
 
 
-def _ends(file: Path) -> str:
-    """The sha256 of a file's size, beginning and end."""
-    size = file.stat().st_size
-    with file.open("rb") as opened:
-        seen = sha256(str(size).encode() + opened.read(LOOK))
-        opened.seek(max(0, size - LOOK))
-        seen.update(opened.read(LOOK))
-    return seen.hexdigest()
+def content_of_file(file: Path) -> str:
+    """The sha256 of a file: gigabytes are read once in a process, and again if it changes."""
+    found = file.stat()
+    return _checksum(file.resolve(), found.st_mtime_ns, found.st_size)
+
+
+@cache
+def _checksum(file: Path, modified: int, size: int) -> str:
+    return checksum(file)
