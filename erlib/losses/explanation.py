@@ -82,7 +82,7 @@ class ExplanationLoss:
     def __init__(self, guide: str, logged: str = "explanation") -> None:
         if guide not in GUIDES:
             raise unknown("guide", guide, GUIDES)
-        self.guide, self.logged = GUIDES[guide], logged
+        self.guide, self.logged = guide, logged
 
     def loss(self, step: Step) -> dict[str, Tensor]:
         batch = step.batch
@@ -91,7 +91,8 @@ class ExplanationLoss:
                 "explanation regularisation needs rationales; this corpus has none "
                 "(`python -m erlib data ls` shows which do)"
             )
-        attribution, target, counts = self.guide(step, batch.rationale, batch.has_rationale)
+        follow = GUIDES[self.guide]
+        attribution, target, counts = follow(step, batch.rationale, batch.has_rationale)
         weight = step.mask * counts[:, None]
         distance = ((attribution - target).abs() * weight).sum()
         return {self.logged: distance / weight.sum().clamp(min=1)}

@@ -81,6 +81,13 @@ class Refreshed(Protocol):
         ...
 
 
+@runtime_checkable
+class Guided(Protocol):
+    """An objective that follows an attribution: its name in `erlib.attribute`."""
+
+    guide: str
+
+
 OBJECTIVES: dict[str, type[Objective]] = {}
 Loss = TypeVar("Loss", bound=Objective)
 

@@ -1,11 +1,11 @@
 """What does the name of a run or an evaluation cover?
 
 The hash covers the description, the content of the rows it resolves to (so a corrected corpus or
-another source makes another run) and the `version` of every head, objective, attribution and
-evaluation involved. Rationales are named by the texts they are taken from and the run that takes
-them, so that a run has its name before the one it rests on is trained. On how many rows a run was
-trained names the run, and its evaluations only through it. The device and the number of threads are
-recorded in `provenance.json`.
+another source makes another run) and the `version` of every head, objective, attribution (also one
+that a loss follows) and evaluation involved. Rationales are named by the texts they are taken from
+and the run that takes them, so that a run has its name before the one it rests on is trained. On
+how many rows a run was trained names the run, and its evaluations only through it. The device and
+the number of threads are recorded in `provenance.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from erlib.config import DataSpec, EvalSpec, Extraction, RunSpec, as_plain, cano
 from erlib.data import fingerprint, load_data, select_rows
 from erlib.data.preparation import prepared
 from erlib.errors import unknown
-from erlib.losses import OBJECTIVES
+from erlib.losses import OBJECTIVES, build
+from erlib.losses.objective import Guided
 from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
@@ -32,6 +33,15 @@ from erlib.training.students import OWN, answers, explanations, part_of
 from erlib.training.updates import update_class
 
 Spec = TypeVar("Spec", RunSpec, EvalSpec)
+# The versions that guides had while runs were not named by them; with these they still are not.
+UNNAMED = {
+    "attention": 1,
+    "rollout": 1,
+    "saliency": 1,
+    "input_x_gradient": 2,
+    "deeplift": 2,
+    "integrated_gradients": 1,
+}
 
 
 def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
@@ -128,10 +138,19 @@ def run_identity(spec: RunSpec) -> dict[str, Any]:
             "scores": kind("predictions").version,  # of its epochs on dev
             **({} if explainer is None else {"explainer": VERSION}),
             **({"jwa": jwa.VERSION} if spec.model.name == "jwa" else {}),
+            **_guides(spec),
         },
         **_extraction(spec.data),
         **_teaching(spec.data),
     }
+
+
+def _guides(spec: RunSpec) -> dict[str, dict[str, int]]:
+    """The versions of the attributions that losses follow, where they are not `UNNAMED`."""
+    losses = (build(t) for t in spec.objective)
+    versions = {x.guide: method(x.guide).version for x in losses if isinstance(x, Guided)}
+    named = {guide: v for guide, v in versions.items() if UNNAMED.get(guide) != v}
+    return {"guides": named} if named else {}
 
 
 def scoring(extract: Extraction, data: DataSpec, split: str, rows: int | None) -> EvalSpec:

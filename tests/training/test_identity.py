@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from erlib.attributions.registry import METHODS
 from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
-from erlib.losses import OBJECTIVES
+from erlib.losses import OBJECTIVES, explanation, guided
 from erlib.models import jwa
 from erlib.training import identity
 from erlib.training.evaluations import KINDS
@@ -61,6 +62,28 @@ def test_a_new_version_of_a_loss_is_a_new_run(spec, monkeypatch):
     monkeypatch.setattr(OBJECTIVES["explanation"], "version", 99)
     forget()
     assert identity.run_hash(spec) != before
+
+
+@pytest.mark.parametrize(
+    ("loss", "guide"),
+    [
+        *((term("explanation", 0.6, guide=g), g) for g in explanation.GUIDES),
+        *((term("guided", guide=g), g) for g in guided.GUIDES),
+        (term("guided"), "integrated_gradients"),  # which it follows by default
+    ],
+)
+def test_a_new_version_of_the_attribution_that_a_loss_follows_is_a_new_run(
+    spec, monkeypatch, loss, guide
+):
+    unguided, own = (replace(spec, objective=(term("task"), *more)) for more in ((), (loss,)))
+    assert "guides" not in identity.run_identity(own)["versions"]  # it was not, and names stay
+    before = [identity.run_hash(s) for s in (unguided, own)]
+    raised = replace(METHODS[guide], version=METHODS[guide].version + 1)
+    monkeypatch.setitem(METHODS, guide, raised)
+    forget()
+    assert identity.run_hash(unguided) == before[0]
+    assert identity.run_hash(own) != before[1]
+    assert identity.run_identity(own)["versions"]["guides"] == {guide: raised.version}
 
 
 def test_a_new_version_of_the_scores_on_dev_is_a_new_run(spec, monkeypatch):
