@@ -168,13 +168,20 @@ def claim(paper: str, claim_id: str) -> Claim:
     return found[claim_id]
 
 
+_NONE = float("nan")
+UNDECIDED = Decision(
+    _NONE, _NONE, _NONE, 0, _NONE, "inconclusive", "no part that decides was measured", _NONE
+)
+
+
 def decide(paper: str, claim_id: str, measured: Mapping[str, Mapping[str, Any]]) -> Decision:
     """The claim's verdict from what was measured of its parts.
 
     `measured`: part → the arguments of its rule, {"differences": d, "per_text": […]} for PAIR and
     NIL, {"treated": …, "baseline": …} for SPREAD and QUARTILE, {"x", "y", "system", "seeds"} for
     CORR, {"successes", "trials"} for SHARE, {"decision"} for COMBINE. Parts that are not among
-    them are named in the reason, and a claim that needs them all is then not decided in its favour.
+    them are named in the reason, and a claim that needs them all is then not decided in its favour;
+    without any part that decides it is inconclusive.
     Parts that do not decide are decided together, too, with Holm among themselves.
     """
     finding = claim(paper, claim_id)
@@ -182,9 +189,7 @@ def decide(paper: str, claim_id: str, measured: Mapping[str, Mapping[str, Any]])
         raise ValueError(f"nothing was measured for {claim_id}")
     rules = {name: finding.part(name).rule_for(given) for name, given in measured.items()}
     deciding = {n: r for n, r in rules.items() if _decides(finding, n)}
-    if not deciding:
-        raise ValueError(f"{claim_id} is decided by {', '.join(finding.decides)}: not measured")
-    decision = decide_parts(deciding, need=finding.need)
+    decision = decide_parts(deciding, need=finding.need) if deciding else UNDECIDED
     if others := {n: r for n, r in rules.items() if n not in deciding}:
         decision = replace(decision, parts={**decision.parts, **decide_parts(others).parts})
     return _without(decision, finding, [finding.part(n).name for n in measured])

@@ -93,8 +93,8 @@ def fake_per_text(spec, store=None, device=None):
     )
 
 
-@pytest.fixture(scope="module")
-def results(settings):
+def carried_out(settings):
+    """Results of a grid in which nothing failed."""
     models, students, evals = (stage.specs({}) for stage in measurements.grid(settings))
     rows = [{"eval": str(i), "spec": e, "kind": e.kind, **summary(e)} for i, e in enumerate(evals)]
     return {
@@ -104,6 +104,11 @@ def results(settings):
         ),
         "measurements": pd.DataFrame(rows),
     }
+
+
+@pytest.fixture(scope="module")
+def results(settings):
+    return carried_out(settings)
 
 
 def without(settings, results, *weak):
@@ -670,6 +675,24 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(study, settings, results, t
                  tables.floor_table, tables.collusion_table, figures.figure_5, figures.figure_6,
                  figures.figure_7, figures.figure_8):  # fmt: skip
         assert made(holed) is not None, made
+
+
+@pytest.mark.parametrize("task", ["IMDb", "SNLI"])
+def test_a_failed_run_of_the_only_seed_stops_nothing_either(study, times, task):
+    settings = settings_of("quick")
+    results = carried_out(settings)
+    base = s.baseline(settings, "ELECTRA", s.task_named(settings, task), 0)
+    runs = [spec for spec in results["models"]["spec"] if base in (spec, spec.start)]
+    found = failing(settings, results, *runs)
+    holed = studies.Study(settings, found)
+    for made in (tables.table_5, tables.table_6, tables.table_7, tables.base_table,
+                 tables.floor_table, figures.figure_5, figures.figure_6, figures.figure_7,
+                 figures.figure_8, prose.about_gains, prose.about_levels, prose.about_important,
+                 prose.about_transfer, prose.about_plausible, prose.about_settings):  # fmt: skip
+        assert made(holed) is not None, made
+    assert prose.about_collusion(tables.collusion_table(holed))
+    for claim, measured in claims.measure_claims(holed, *times).items():
+        assert decide("ivra", claim, measured).verdict, claim
 
 
 def test_what_needs_one_failed_model_is_a_remark_that_names_it(tmp_path, times):

@@ -375,6 +375,21 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(settings, monkeypatch, syst
     assert "Not trained" not in prose.about_training(settings, results)
 
 
+@pytest.mark.parametrize("system", ["Baseline", "TextRank", "eq. 3", "TFIDF"])
+def test_an_audited_model_that_failed_leaves_its_cells_empty(settings, monkeypatch, system):
+    monkeypatch.setattr(audit, "_salience", lambda settings, task: [])  # asks no model
+
+    def failed(run):
+        return (systems.system_of(run), run.seed) == (system, 0)
+
+    results = [
+        carried_out(settings, by_system({}), failed=which) for which in (lambda run: False, failed)
+    ]
+    whole, holed = (audit.audit_table(settings, found) for found in results)
+    assert holed["departure"].tolist() == whole["departure"].tolist()
+    assert holed["change"].notna().sum() < whole["change"].notna().sum()
+
+
 def test_where_no_model_is_trained_nothing_is_said_and_nothing_stops(settings, monkeypatch):
     results = carried_out(settings, by_system({}), lambda spec: 0.5)
     for module in (claims, figures, tables):

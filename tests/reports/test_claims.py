@@ -100,11 +100,16 @@ def test_a_claim_with_a_part_left_out_does_not_hold_but_can_fail():
     assert decide("er_lens", "ER-C4", {"SST-Dev": same(-40.0)}).verdict == "fails"
 
 
+def test_a_claim_none_of_whose_deciding_parts_was_measured_is_inconclusive():
+    found = decide("er_lens", "ER-C1", {"Movies": same(-3.0)})
+    assert (found.verdict, found.n) == ("inconclusive", 0) and np.isnan(found.estimate)
+    assert found.reason.startswith("no part that decides was measured; ")
+    assert found.parts["Movies"].verdict == "fails"
+
+
 def test_parts_that_do_not_decide_are_only_reported():
     found = decide("er_lens", "ER-C1", {"pooled": same(1.0), "Movies": same(-3.0)})
     assert found.verdict == "holds" and found.parts["Movies"].verdict == "fails"
-    with pytest.raises(ValueError, match="decided by pooled"):
-        decide("er_lens", "ER-C1", {"Movies": same(1.0)})
 
 
 def test_parts_that_do_not_decide_are_decided_together():

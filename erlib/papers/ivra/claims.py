@@ -264,8 +264,9 @@ def _settings(study: Study) -> dict[str, Measured | None]:
         wide = sign * found.pivot(index="seed", columns="row", values="value")
         best = setting_name(lr, decay)
         if best in wide and len(wide.columns) > 1:
-            others = wide.drop(columns=best)
-            parts[criterion] = _decided(wide[best] - others[others.mean().idxmax()], found)
+            others = wide.drop(columns=best).dropna(axis="columns", how="all")
+            if len(others.columns):
+                parts[criterion] = _decided(wide[best] - others[others.mean().idxmax()], found)
     return parts
 
 

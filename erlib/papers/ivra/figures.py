@@ -43,7 +43,7 @@ LIMIT = 100.0  # per cent: gains beyond it have the full colour
 def figure_5(study: Study) -> Drawn:
     """Average relative gain of training for a set of criteria over training for one alone."""
     gains = study.subset_gains
-    means = gains.pivot_table(index="criterion", columns="row", values="gain")
+    means = gains.pivot_table(index="criterion", columns="row", values="gain", dropna=False)
     sets = [s for s in SUBSETS if "+".join(s) in means]
     means = means.reindex(index=list(CRITERIA), columns=["+".join(s) for s in sets])
     reference = np.array([[s == (c,) for s in sets] for c in CRITERIA])

@@ -10,7 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.data import corpus_report
-from erlib.papers.holes import failed, remark_of
+from erlib.papers.holes import NOTHING, failed, remark_of
 from erlib.papers.ivra import measurements
 from erlib.papers.ivra.costs import ratios
 from erlib.papers.ivra.study import Study, chosen
@@ -269,6 +269,8 @@ def _tied(means: pd.Series, best: str) -> str:
 
 def about_collusion(table: pd.DataFrame) -> str:
     """Does the divergence fall by more than what a student that was not there gains?"""
+    if table.empty:
+        return NOTHING
     lines = []
     for name, rows in table.groupby("outer loss", sort=False):
         first, last = (rows[f"KL, {when} epoch"].mean() for when in ("first", "last"))
@@ -332,11 +334,14 @@ def about_important(study: Study) -> str:
     frame = study.frame(measurements.important_tokens(study.settings))
     lines = []
     for task, rows in frame.groupby("task", sort=False):
-        means = rows.groupby(["row", "criterion"])["value"].mean().groupby("row").mean()
+        means = rows.groupby(["row", "criterion"])["value"].mean().groupby("row").mean().dropna()
+        if means.empty:
+            continue
         least = f"{means.idxmin()} ({means.min():.2f})"
         most = f", most {means.idxmax()} ({means.max():.2f})"
         lines.append(f"{task}: {f'fewest {least}{most}' if len(means) > 1 else f'only {least}'}")
-    return f"Share of tokens marked, mean over both models. {'; '.join(lines)}."
+    said = f"Share of tokens marked, mean over both models. {'; '.join(lines)}."
+    return said if lines else NOTHING
 
 
 def about_plausible(study: Study) -> str:
@@ -380,6 +385,8 @@ def about_gains(study: Study) -> str:
     gains = study.subset_gains
     others = gains[gains["row"] != gains["criterion"]]
     cells = others.groupby(["criterion", "row"])["gain"].mean().dropna()
+    if cells.empty:
+        return NOTHING
     worst = cells.groupby("row").mean().idxmin()
     return (
         f"{int((cells < 0).sum())} of {len(cells)} gains are negative (the paper: all); the set "
@@ -392,12 +399,13 @@ def about_levels(study: Study) -> str:
     """Which level of selection ends with the lowest loss, by criterion."""
     curves = study.curves
     last = curves[curves["epoch"] == curves["epoch"].max()]
-    means = last.groupby(["criterion", "level"])["loss"].mean()
+    means = last.groupby(["criterion", "level"])["loss"].mean().dropna()
     best = ", ".join(
         f"{c} {means[c].idxmin()} ({means[c].min():.4f}; the highest is {means[c].max():.4f})"
         for c in CRITERIA
+        if c in means
     )
-    return f"Lowest loss of the last epoch: {best}."
+    return f"Lowest loss of the last epoch: {best}." if best else NOTHING
 
 
 def about_transfer(study: Study) -> str:

@@ -54,7 +54,7 @@ MEASURES = {  # departure → the protocol that has it, and by which attribution
 
 
 def audit_table(settings: Settings, results: Results) -> pd.DataFrame:
-    """departure, measure, system, without it, with it, change."""
+    """departure, measure, system, without it, with it, change; NaN where a model failed."""
     task = next(t for t in tasks(settings) if t.role == AUDITED)
     found = measured(settings, results)
     found = found[found["set"] == task.paper]
@@ -82,7 +82,8 @@ def _losses(first: pd.DataFrame) -> list[Effect]:
         name = "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss"
         for measure, rows in measures.items():
             value = rows.set_index("system")[column[measure]]
-            effects.append((departure, measure, name, float(value[plain]), float(value[changed])))
+            without, having = (float(value.get(s, np.nan)) for s in (plain, changed))
+            effects.append((departure, measure, name, without, having))
     return effects
 
 
@@ -126,8 +127,8 @@ def _flips(first: pd.DataFrame) -> list[Effect]:
             departure,
             f"fraction, {SHOWN[sign]}",
             name,
-            float(flips[system, sign, ""]),
-            float(flips[system, sign, protocol]),
+            float(flips.get((system, sign, ""), np.nan)),
+            float(flips.get((system, sign, protocol), np.nan)),
         )
         for departure, (protocol, signs) in MEASURES.items()
         for sign in signs
@@ -138,7 +139,7 @@ def _flips(first: pd.DataFrame) -> list[Effect]:
 def _order(first: pd.DataFrame) -> list[Effect]:
     """metrics.md §5: FRESH's words in the order of their scores."""
     f1 = first[first["shape"] == "top_k"].set_index(["system", "order"])["f1_macro"]
-    plain, changed = float(f1[BASELINE, "document"]), float(f1[BASELINE, "score"])
+    plain, changed = (float(f1.get((BASELINE, o), np.nan)) for o in ("document", "score"))
     name = "rationales in order of score"
     return [(name, "FRESH F1-macro, top-k", "Baseline", plain, changed)]
 
@@ -152,6 +153,6 @@ def _seed_choice(found: pd.DataFrame) -> list[Effect]:
         alpha = mine.query("kind == 'flips' and protocol == '' and sign == 'a'")
         by_seed = alpha.set_index("seed")["fraction"]
         for measure, values in (("test F1-macro", f1), ("fraction, α", by_seed)):
-            best = float(values[f1.idxmax()]) if len(f1) > 1 else np.nan
+            best = float(values.get(f1.idxmax(), np.nan)) if len(f1) > 1 else np.nan
             effects.append(("best seed by test F1", measure, name, float(values.mean()), best))
     return effects
