@@ -516,7 +516,7 @@ def test_words_of_too_few_or_too_many_texts_are_left_out_of_the_figure(settings,
 def test_what_the_profile_leaves_out_is_said(settings, results):
     assert "one seed for AG, Ev.Inf, M.RC, SEMEVAL" in prose.reduced(settings)
     quick = prose.reduced(check_parameters("saloss", {**PARAMETERS, "profile": "quick"}))
-    assert "FRESH on SST only" in quick and "MiniLM in place of BERT" in quick
+    assert "FRESH on SST only" in quick and "MiniLM with 2 layers in place of BERT" in quick
     said = prose.about_search(settings, results)
     assert "tweets3 1e-4 of 1e-2, 1e-3, 1e-4 (fractions 0.40 on 200 texts)" in said
     assert "16 dev texts to choose λ by" in quick
