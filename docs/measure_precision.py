@@ -49,9 +49,9 @@ from erlib.training.vanishing import Watched
 
 HERE = Path(__file__).parent
 FILE = HERE / "precision.csv"
-DATA = DataSpec("movie_snippets", max_length=32, train_rows=192, dev_rows=48)
-BATCH, EPOCHS = 8, 2
-HELD_OUT, TEXTS = replace(DATA, train_rows=None, dev_rows=None), 100
+DATA = DataSpec("movie_snippets", max_length=32, train_rows=1600, dev_rows=200)
+BATCH, EPOCHS = 16, 2
+HELD_OUT, TEXTS = replace(DATA, train_rows=None, dev_rows=None), 200
 SEEDS = (0, 1, 2)
 PRECISIONS = ("fp32", "bf16")
 STEPS, TIMED_BATCH, TIMED_LENGTH = 5, 32, 64  # timed in each precision, and on what
@@ -110,7 +110,7 @@ FAMILIES: dict[str, Callable[[int], RunSpec]] = {
     "pilot": pilot,
     "regex": regex_spec,
 }
-ROWS = {"pilot": 96, "regex": 64}  # a step takes 6 and 15 times as long as the task's
+ROWS = {"pilot": 800, "regex": 400}  # a step takes 6 and 15 times as long as the task's
 
 
 def sized(spec: RunSpec, precision: str = "fp32", rows: int | None = DATA.train_rows) -> RunSpec:
