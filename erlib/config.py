@@ -342,10 +342,9 @@ def load_profile(name: str) -> dict[str, Any]:
 
 def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:
     """What a run's model takes on disk, as the profile estimates it."""
-    if run.model.layers and "megabytes_per_layer" in profile:
-        layers = run.model.layers * profile["megabytes_per_layer"]
-        return (profile["megabytes_of_words"] + layers) / 1000
-    return profile["megabytes_per_run"] / 1000
+    sizes = {size["model"]: size for size in profile["megabytes"]}
+    size = sizes[run.model.name if run.model.name in sizes else "other"]
+    return (size["words"] + size["layer"] * (run.model.layers or size["layers"])) / 1000
 
 
 def check_executor(executor: str) -> None:

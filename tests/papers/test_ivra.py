@@ -263,7 +263,7 @@ def test_without_a_core_every_model_goes_on_from_its_baseline_and_no_run_is_made
         run = measurements.explained_run(quick, "ELECTRA", task, s.SPARSEMAX, criterion, 0)
         assert run.start == s.baseline(quick, "ELECTRA", task, 0)
         assert run == measurements.subset_run(quick, task, (criterion,), 0)
-    assert "all else for 3 from there" in prose.reduced(quick)
+    assert "all else for 2 from there" in prose.reduced(quick)
 
 
 def test_our_rows_are_the_paper_s(settings):

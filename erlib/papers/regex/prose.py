@@ -47,7 +47,7 @@ def reduced(settings: Settings) -> str:
     if grid["core"] == "all":
         return ""
     model, second, erased = grid["model"], grid["second_model"], grid["erased_rows"]
-    layers = f", its first {model['layers']} layers," if "layers" in model else ""
+    layers = f", {_lowest(model)}," if "layers" in model else ""
     short = run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)
     core = run_spec(settings, "Baseline", "SST", settings.seeds[0])
     brief = f"{planned_steps(short)} steps on from the Baseline's weights"
@@ -56,8 +56,7 @@ def reduced(settings: Settings) -> str:
     seeds = len(settings.seeds)
     models, second_models = (min(grid[f"{size}initialisations"], seeds) for size in ("", "small_"))
     parts = [
-        f"MiniLM{layers} in place of BERT-base, its first {second['layers']} layers in place of "
-        "RoBERTa-large",
+        f"MiniLM{layers} in place of BERT-base, {_lowest(second)} in place of RoBERTa-large",
         f"at most {grid['train_rows']} training texts",
         f"{counted(seeds, 'seed')} of 5 and {erased['core']} erased texts for "
         f"{', '.join(grid['core'])} in SST's domain"
@@ -77,6 +76,10 @@ def reduced(settings: Settings) -> str:
         f"{grid['attack_rows']} of 400 texts attacked",
     ]
     return "; ".join(parts)
+
+
+def _lowest(model: Mapping[str, Any]) -> str:
+    return "its first layer" if model["layers"] == 1 else f"its first {model['layers']} layers"
 
 
 def _tokens(grid: Mapping[str, Any]) -> str:
