@@ -28,7 +28,12 @@ def examples(page: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(), re.S)
 
 
-PAGES = ["README.md", "CONTRIBUTING.md", "docs/data.md", "docs/precision.md", "docs/site.md"]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -37,6 +42,13 @@ def test_every_link_to_a_file_leads_somewhere(page: str):
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
     assert targets
     assert [t for t in targets if not (ROOT / page).parent.joinpath(t).exists()] == []
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in ROOT.glob("docs/methods/*.md")))
+def test_the_code_that_a_page_on_methods_names_is_there(page: str):
+    named = re.findall(r"`(erlib/[\w/.]+)`", (ROOT / "docs/methods" / page).read_text())
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_the_example_attribution_works_as_it_stands(monkeypatch: pytest.MonkeyPatch):

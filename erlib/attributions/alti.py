@@ -1,7 +1,7 @@
 """How much does each token contribute to another's vector, by how near it comes to it? (ALTI)
 
 Per layer, with F_i(j) the vector that token j adds to token i before the first layer norm, residual
-included, and T_i(j) the same after it (attributions.md, ALTI):
+included, and T_i(j) the same after it (attributions.md §5):
 
     F_i(j) = Σ_h A^h_ij W_O^h v^h_j + δ_ij h_i                                (1)
     T_i(j) = diag(γ) C F_i(j) / s_i                                           (2)

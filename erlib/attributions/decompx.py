@@ -1,7 +1,7 @@
 """Which part of a vector, layer by layer up to the logits, is owed to which token? (DecompX)
 
 X[i, k] in R^D is the part of token i's state that is owed to input token k; X^0[i, k] = δ_ik E_i.
-A bias b is divided among the parts by `absdot` (attributions.md, DecompX):
+A bias b is divided among the parts by `absdot` (attributions.md §6):
 
     Y[i, k] += w_ik b,   w_ik = |Y[i, k]·b| / (Σ_k' |Y[i, k']·b| + 1e-12)
 

@@ -3,7 +3,7 @@
 A variant is a row of options, never a second implementation; another number of steps or samples is
 no variant (`erlib.attributions.spending`). Where a row is silent the defaults of `Options` hold:
 word-embedding site, the target's logit, signed sum over dimensions, zero baseline, nothing
-normalised, specials scored like any token. Sources: attributions.md and the papers' notes.
+normalised, specials scored like any token. Sources: attributions.md §2 and the papers' pages.
 
 Signed sums of an embedding times a gradient (input × gradient, DeepLIFT where no rule intervenes)
 are taken at E: at x they tell where a word stands and not which (`gradients.input_x_gradient`,
@@ -51,7 +51,7 @@ class Options:
 _ER_LENS = Options()
 _REGEX = Options(specials="last")
 _GUIDE = Options(target="gold")
-_GUIDE_MEAN = replace(_GUIDE, site="entry", reduce="abs_mean")  # signed products; §4.22
+_GUIDE_MEAN = replace(_GUIDE, site="entry", reduce="abs_mean")  # regex.md §4.22
 _SALOSS = Options(of="probability", specials="last")
 _IVRA = Options()
 _ENTRY = Options(site="entry")
@@ -60,7 +60,7 @@ _WORD = Options(site="embeddings")
 _AGREEMENT = Options(
     target="gold", of="probability", site="entry", baseline="pad", reduce="abs_sum"
 )
-_DROPOUT = replace(_AGREEMENT, dropout=True, baselines=32)  # a batch of [PAD] rows; §4.1
+_DROPOUT = replace(_AGREEMENT, dropout=True, baselines=32)  # [PAD] rows; agreement.md §4.1
 
 # What a method does without a variant, where that is not `Options()`.
 DEFAULTS = {
@@ -89,7 +89,7 @@ VARIANTS: dict[str, dict[str, Options]] = {
     "input_x_gradient": {
         "word_embedding": _WORD,
         "er_lens": Options(target="gold", site="entry", normalise="l2", absolute=True),
-        "er_lens_signed": Options(target="gold", site="entry", normalise="l2"),  # erasure; §4.8
+        "er_lens_signed": Options(target="gold", site="entry", normalise="l2"),  # er_lens.md §4.8
         "regex": replace(_REGEX, reduce="l2"),  # regex.md §4.2
         "regex_guide": replace(_GUIDE, reduce="l2"),
         "regex_guide_mean": _GUIDE_MEAN,

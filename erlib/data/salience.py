@@ -1,8 +1,8 @@
-"""Which words of a text are salient, whatever a model thinks of them? (SaLoss, §2)
+"""Which words of a text are salient, whatever a model thinks of them? (SaLoss, §3)
 
 A salience function gives every token of a text a number; specials have 0. By default the functions
 are those of the paper's code, whose options for what the paper says, or what one would expect, are
-named in each: `saloss.md` §3 and §4 say where they differ.
+named in each: saloss.md §3 and 4 say where they differ.
 """
 
 from __future__ import annotations

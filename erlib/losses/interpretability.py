@@ -1,4 +1,4 @@
-"""How good is the model's own explanation? The criteria of IvRA as losses (§2.2)
+"""How good is the model's own explanation? The criteria of IvRA §2.2 as losses
 
 r is what the classifier's learned attention says of a text, ỹ the class (of a span model: start
 and end) it predicts for the whole text, held fixed, p the probability of ỹ, t the best k % of the
@@ -201,7 +201,7 @@ def blame(step: Step, chosen: Tensor) -> Tensor:
     gone already, which tells little of what they were worth: its rank correlation with leaving a
     token out is .2 there and .9 here (MiniLM, 40 texts). After 60 steps from a trained MiniLM the
     COMP of 200 held-out texts, on which this was chosen, rises from .125 to .177 with softmax and
-    from .112 to .191 with sparsemax; straight through to .144 and .134 (ivra.md §3). With another
+    from .112 to .191 with sparsemax; straight through to .144 and .134 (ivra.md §4.4). With another
     seed and 300 other texts: from .122 to .161 and from .117 to .209.
     """
     with torch.enable_grad():

@@ -105,7 +105,7 @@ def kl_divergence(
 
 @objective("task_on_probabilities", version=1)
 class TaskOnProbabilities:
-    """Cross-entropy of softmax outputs taken for logits, as the paper's code has it (§4.4)."""
+    """Cross-entropy of softmax outputs taken for logits, as the paper's code: saloss.md §4.4."""
 
     version: ClassVar[int]
 

@@ -2,7 +2,7 @@
 
 Cartography follows the probability of the gold class over epoch ends, on test texts in eval mode;
 curvature is the gradient of the representation that the classifier decides on, and how far the
-next text is from it (metrics.md §10, agreement.md 4.8 and 4.9).
+next text is from it (metrics.md §10, agreement.md §4.8 and 4.9).
 """
 
 from __future__ import annotations

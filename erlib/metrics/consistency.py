@@ -1,7 +1,7 @@
 """Do texts that look alike to the model get explanations that look alike?
 
 CONS: Spearman's ρ between the distances of hidden states and the distances of explanations, over
-all pairs of texts in a batch; mean over batches (metrics.md §7, ivra.md 4.7 and 4.8).
+all pairs of texts in a batch; mean over batches (metrics.md §7, ivra.md §4.7 and 4.8).
 """
 
 from __future__ import annotations

@@ -36,28 +36,28 @@ METRICS = {
         Metric("span_f1", True, 0, 1, "span F1"),
         Metric("attack_success_rate", False, 0, 1, "attack success rate"),
         Metric("accuracy_under_attack", True, 0, 1, "accuracy under attack"),
-        # §1
+        # metrics.md §1
         Metric("auc", True, 0, 1, "plausibility, AUC"),
         Metric("average_precision", True, 0, 1, "plausibility, AP"),
         Metric("recall_at_k", True, 0, 1, "plausibility, recall@k"),
-        # §2: er_lens and regex report the normalised pair, ivra the signed differences
+        # metrics.md §2: er_lens and regex report the normalised pair, ivra the signed differences
         Metric("normalised_sufficiency", True, 0, 1, "normalised sufficiency"),
         Metric("normalised_comprehensiveness", True, 0, 1, "normalised comprehensiveness"),
         Metric("ivra_sufficiency", False, -1, 1, "sufficiency p(x) − p(t)"),
         Metric("ivra_comprehensiveness", True, -1, 1, "comprehensiveness p(x) − p(x∖t)"),
-        # §3 to §6
+        # metrics.md §3 to 6
         Metric("important_share", None, 0, 1, "share of important tokens"),
         Metric("decision_flip", False, 0, 1, "fraction of tokens to a decision flip"),
         Metric("fresh_f1", True, 0, 1, "FRESH F1-macro"),
         Metric("jaccard", True, 0, 1, "Jaccard@25 % between models"),
-        # §7, §8
+        # metrics.md §7 and 8
         Metric("simulatability", True, 0, 1, "simulatability"),
         Metric("consistency", True, -1, 1, "consistency"),
         Metric("arg", True, -INFINITY, INFINITY, "average relative gain, %"),
-        # §9
+        # metrics.md §9
         Metric("kendall", True, -1, 1, "Kendall's τ-b"),
         Metric("pearson", True, -1, 1, "Pearson's r"),
-        # §10
+        # metrics.md §10
         Metric("confidence", None, 0, 1, "confidence"),
         Metric("variability", None, 0, 0.5, "variability"),
         Metric("correctness", None, 0, INFINITY, "correct epochs"),

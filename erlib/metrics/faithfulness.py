@@ -194,7 +194,7 @@ def _with_metrics(frame: pd.DataFrame, rules: Protocol) -> pd.DataFrame:
         frame = frame.assign(
             sufficiency=sufficiency,
             comprehensiveness=comprehensiveness,
-            # er_lens eq. 5 with the denominator of REGEX eq. 10 (er_lens.md 4.1)
+            # er_lens eq. 5 with the denominator of REGEX eq. 10 (er_lens.md §4.1)
             normalised_sufficiency=(
                 ((sufficiency - s0) / (1 - s0)).clip(0, 1).mask(undefined, nothing)
             ),

@@ -1,4 +1,4 @@
-"""How well do attribution scores rank the rationale's tokens first? (methods/metrics.md §1)
+"""How well do attribution scores rank the rationale's tokens first? (metrics.md §1)
 
 Scores and 0/1 labels are per text, over whatever tokens the paper counts (ER: sub-words with
 [CLS] and [SEP] as negatives; IvRA: words without specials). Signed methods whose sign is no

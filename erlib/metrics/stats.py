@@ -1,4 +1,4 @@
-"""Which intervals and p-values stand behind a claim? (methods/metrics.md §13)
+"""Which intervals and p-values stand behind a claim? (metrics.md §13)
 
 The unit is the seed: systems share seed, data order and initialisation, so differences are paired.
 The verdicts that follow from these numbers are in `erlib.metrics.verdicts`.

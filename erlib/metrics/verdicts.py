@@ -1,4 +1,4 @@
-"""Does a claim of a paper hold in our runs? (rules: methods/metrics.md §13)
+"""Does a claim of a paper hold in our runs? (rules: metrics.md §13)
 
 A verdict is computed here and nowhere else. Every rule first asks for three seeds; with fewer the
 verdict is `inconclusive`, whatever the numbers say. With 3 to 9 seeds the t interval and, where

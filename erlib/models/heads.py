@@ -1,7 +1,7 @@
 """Which heads turn a read token's state into logits, and how are they built onto a family's model?
 
 er         dense → tanh → linear, no dropout in the head        (er_lens.md §3)
-pooled     dense → tanh → dropout .1 → linear                   (saloss.md, regex.md §3)
+pooled     dense → tanh → dropout .1 → linear                   (saloss.md §3, regex.md §3)
 agreement  dense → ReLU → dropout .1 → linear, one logit        (agreement.md §3)
 own        what the library has for the family, with the configuration's dropout:
            dense → tanh (BERT, RoBERTa), ReLU (DistilBERT), GELU (ELECTRA) or the configuration's

@@ -12,7 +12,7 @@ it is. With L real tokens, q and k as the layer projects them, and NORM softmax 
 
 NORM runs over the stack and the tokens together, the only reading that makes r a distribution
 which is not constant (ivra.md §4.1). In a causal layer the mean over n is over the queries that can
-see t; else early tokens would have more than their share (§4.10).
+see t; else early tokens would have more than their share (ivra.md §4.10).
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ NAMES = ("minilm", "smollm2", "jwa")
 RUN = re.compile(r"run:.+|[0-9a-f]{6,16}")
 ALIKE = 0.75  # "minlm" is a misspelling, "smollm2-360m" a name to look for on the hub
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
-# er_lens.md §4: the embedding block is applied to its own output; BigBird attends in full from the
-# first text of at most 704 tokens on, so that longer ones depend on the order of batches.
+# er_lens.md §4.4 and 4.6: the embedding block is applied to its own output; BigBird attends in full
+# from the first text of at most 704 tokens on, so that longer ones depend on the order of batches.
 QUIRKS = ("double_embedding", "attention_by_order")
 
 # How the names of the library's classes end that have a head for each task.

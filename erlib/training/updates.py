@@ -160,7 +160,7 @@ class PlainUpdate:
 
 @strategy("sgd", version=2)
 class PlainDescent(PlainUpdate):
-    """The same by plain gradient descent, without momentum or state: IvRA's students (§H)."""
+    """The same by plain gradient descent, without momentum or state: students of IvRA §H."""
 
     version: ClassVar[int]
 

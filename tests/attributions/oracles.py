@@ -1,7 +1,7 @@
 """ALTI and DecompX as one writes them down: every (head, query, key, D) vector in memory at once.
 
 The truth for the chunked versions, and what the bench times them against. Written from the
-equations of attributions.md over the model's own modules; shares no code with erlib.attributions.
+equations of attributions.md §5 and 6 over the model's own modules; no code of erlib.attributions.
 `alti_scores` and `decompx_scores` have the signature that `python -m erlib bench --against` calls.
 """
 

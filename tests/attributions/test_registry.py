@@ -9,7 +9,7 @@ from erlib.attributions.registry import Scores
 from erlib.attributions.variants import VARIANTS, Options, options_of
 from tests import tiny
 
-# attributions.md: method, variant → explained class, of what, where, token score, baseline
+# attributions.md §2: method, variant → explained class, of what, where, token score, baseline
 PRESETS = {
     ("input_x_gradient", "er_lens"): ("gold", "logit", "entry", "sum", "zero"),
     ("input_x_gradient", "saloss"): ("predicted", "probability", "embeddings", "abs_sum", "zero"),

@@ -1,4 +1,4 @@
-"""Explanation guided training is REGEX's (§3.3), token by token, and runs no pass twice."""
+"""Explanation guided training is that of REGEX §3.3, token by token, and runs no pass twice."""
 
 from __future__ import annotations
 

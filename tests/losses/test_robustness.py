@@ -1,4 +1,4 @@
-"""The robustness terms are REGEX's (§3.2), and their gradients are true."""
+"""The robustness terms are those of REGEX §3.2, and their gradients are true."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
 
 
 def predicts_both(settings: Settings, system: System) -> bool:
-    """Are the test texts also predicted with dropout on, as the paper's maps were? (§4.11)"""
+    """Are test texts also predicted with dropout, as the paper's maps were? (agreement.md §4.11)"""
     return system.model == "DBERT" and system.variant == "Base" and _audited(settings, system.task)
 
 

@@ -1,6 +1,6 @@
 """How much does it matter where the authors' code departs from the paper, or the paper errs?
 
-Each row changes one thing on one seed: methods/er_lens.md §4 has the list.
+Each row changes one thing on one seed: er_lens.md §4 has the list.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Row = tuple[str, str, float, float]
 
 
 def _double_embedding(study: Study) -> list[Row]:
-    """§4.4: the embedding block is applied to its own output, in training and evaluation."""
+    """er_lens.md §4.4: the embedding block is applied twice, in training and evaluation."""
     settings, rows = study.settings, []
     place, home = settings.seeds[0], study.annotated[0]
     inside = [t for t in study.sets if t.in_domain]
@@ -77,8 +77,8 @@ def _f1(table: pd.DataFrame) -> float:
 
 
 def _erasure(study: Study) -> list[Row]:
-    """§4.1, 4.8 and 4.9: the misprint of eq. 5, the sign of scores, the ε subtracted twice; and
-    the texts that are no surer than the empty input, which the authors' code keeps."""
+    """er_lens.md §4.1, 4.8, 4.9 and 4.16: the misprint of eq. 5, the sign of scores, ε subtracted
+    twice; and texts that are no surer than the empty input, which the authors' code keeps."""
     place, rows = study.settings.seeds[0], list[Row]()
     if place not in study.places("Baseline"):
         return rows
@@ -151,7 +151,7 @@ def _empty(table: pd.DataFrame, epsilon: float) -> pd.Series:
 
 
 def _spread(study: Study) -> list[Row]:
-    """§4.11: Table 2 prints the population's standard deviation, Table 9 the sample's."""
+    """er_lens.md §4.11: Table 2 has the population's standard deviation, Table 9 the sample's."""
     test = next(t for t in study.sets if t.paper == "SST-Test")
     values = [study.f1("Baseline", p, test) for p in study.places("Baseline")]
     here, there = (float(np.std(values, ddof=d)) for d in (1, 0))
@@ -159,7 +159,7 @@ def _spread(study: Study) -> list[Row]:
 
 
 def _attention_by_order(study: Study) -> list[Row]:
-    """§4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
+    """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
     settings, test = study.settings, study.set_for("Movies")
     if settings.seeds[0] not in study.places("Baseline"):
         return []

@@ -40,7 +40,7 @@ from erlib.training.updates import make_update
 
 BATCHES = 10  # on which the remembered guide is compared with a fresh one
 TIMED, ENOUGH = 5, 1.5  # steps that are timed at the most, and seconds after which fewer will do
-PRINTED_COST = 2.1  # §3.4
+PRINTED_COST = 2.1  # REGEX §3.4
 
 
 def choices(study: Study) -> pd.DataFrame:

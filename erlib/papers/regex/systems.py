@@ -78,7 +78,7 @@ ABLATIONS = [name for name in SYSTEMS if name != "Baseline"]
 
 
 def other_readings(settings: Settings) -> dict[str, System]:
-    """REGEX by other readings of the paper: choice → its other side (regex.md §4.1, §4.3)."""
+    """REGEX by other readings of the paper: choice → its other side (regex.md §4.1 and 4.3)."""
     mine = settings.grid["refreshed"]
     other = {"epoch": "batch", "batch": "epoch"}[mine]
     return {

@@ -71,7 +71,7 @@ def audit_table(settings: Settings, results: Results) -> pd.DataFrame:
 
 
 def _losses(first: pd.DataFrame) -> list[Effect]:
-    """§4.1, 4.2, 4.4, 4.19 and 4.21: what is trained."""
+    """saloss.md §4.1, 4.2, 4.4, 4.19 and 4.21: what is trained."""
     measures = {
         "test F1-macro": first.query("kind == 'predictions' and shape == ''"),
         "fraction, α": first.query("kind == 'flips' and protocol == '' and sign == 'a'"),
@@ -88,7 +88,7 @@ def _losses(first: pd.DataFrame) -> list[Effect]:
 
 
 def _salience(settings: Settings, task: Task) -> list[Effect]:
-    """§4.2, 4.19 and 4.21: the salience itself on dev texts, before any model.
+    """saloss.md §4.2, 4.19 and 4.21: the salience itself on dev texts, before any model.
 
     ρ is Spearman's within a text, mean over the texts in which neither salience is constant.
     """
@@ -120,7 +120,7 @@ def _salience(settings: Settings, task: Task) -> list[Effect]:
 
 
 def _flips(first: pd.DataFrame) -> list[Effect]:
-    """§4.6 and 4.8: how tokens are ranked and removed."""
+    """saloss.md §4.6 and 4.8: how tokens are ranked and removed."""
     flips = first[first["kind"] == "flips"].set_index(["system", "sign", "protocol"])["fraction"]
     return [
         (
@@ -145,7 +145,7 @@ def _order(first: pd.DataFrame) -> list[Effect]:
 
 
 def _seed_choice(found: pd.DataFrame) -> list[Effect]:
-    """§4.5: the mean over seeds, and the seed with the highest test F1 where there are several."""
+    """saloss.md §4.5: the mean over seeds, and of several the seed with the highest test F1."""
     effects: list[Effect] = []
     for system, name in ((BASELINE, "Baseline"), (SALOSS, "SaLoss")):
         mine = found[found["system"] == system]

@@ -36,7 +36,7 @@ def agreement(this: Evaluation) -> pd.DataFrame:
     """One row per pair of methods and text: τ-b and r of the sizes of the real tokens' scores.
 
     `gap_a`, `gap_b` are the completeness gaps of the two methods. `variant="agreement"` explains in
-    evaluation mode, "agreement_dropout" with dropout on, as the paper's code did (§4.1).
+    evaluation mode, "agreement_dropout" with dropout on, as the paper's code (agreement.md §4.1).
     """
     spec, texts = this.spec, this.texts
     real = [~np.array(text.special, dtype=bool) for text in texts]

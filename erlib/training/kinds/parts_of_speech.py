@@ -19,9 +19,9 @@ def parts_of_speech(this: Evaluation) -> pd.DataFrame:
     """One row per text, lists per document word: `words`, `tags` and `scores`.
 
     A word's score is the sum over its pieces of the softmax, over the document's tokens, of the
-    attribution divided by its absolute sum. (saloss.md §4.16; the reference divides by the signed
-    sum, which turns the order round where it is negative, §4.7.) Words that the model did not see
-    are left out. `protocol` is the tagger, or the one that is installed.
+    attribution divided by its absolute sum. (saloss.md §4.7 and 4.16; the reference divides by
+    the signed sum, which turns the order round where it is negative.) Words that the model did not
+    see are left out. `protocol` is the tagger, or the one that is installed.
     """
     assert this.used is not None
     rows, tagger = [], this.spec.protocol or installed_tagger()

@@ -89,8 +89,8 @@ def span_overlap(spans: pd.DataFrame) -> dict[str, float]:
 def predictions(this: Evaluation) -> pd.DataFrame:
     """One row per text: gold and predicted class, and the probability of each class.
 
-    `protocol="dropout"` leaves dropout on, as one paper's code did by oversight (agreement.md
-    §4.11).
+    `protocol="dropout"` leaves dropout on, as one paper's code did by oversight
+    (agreement.md §4.11).
     """
     if this.spec.protocol == "dropout":
         with explaining(this.classifier, dropout=True), torch.random.fork_rng():
