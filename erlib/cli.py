@@ -172,14 +172,19 @@ def print_plan(settings: dict[str, Settings]) -> int:
 
 
 def data_command(options: argparse.Namespace) -> int:
-    """`ls`: what is known of every corpus. `check`: whether it can be had from this source."""
+    """`ls`: what is known of every corpus. `check`: whether it can be had from this source; 1 if
+    one has an error, or if there is none.
+    """
     from erlib.data import check_corpora, list_corpora
 
     if options.source not in SOURCES:
         raise unknown("source", options.source, SOURCES)
     table = list_corpora() if options.action == "ls" else check_corpora(options.source)
     print(table.to_string(index=False))
-    return 0
+    if options.action == "ls":
+        return 0
+    status = set(table["status"]) if len(table) else {"missing"}
+    return 1 if "error" in status or status == {"missing"} else 0
 
 
 def bench_command(arguments: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from datasets import Dataset
 
 from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
 from erlib.data.hub import hub_rows, hub_splits
-from erlib.data.local import data_dir, local_info, local_rows, local_splits
+from erlib.data.local import data_dir, local_info, local_rows, local_splits, refuse_shared
 from erlib.data.packaged import packaged_rows, prepare
 from erlib.data.schema import to_dataset
 from erlib.data.splits import SPLITS
@@ -60,6 +60,7 @@ def _load(
         rows = packaged_rows(name, split)
     elif source == "local":
         rows = local_rows(info, split)
+        refuse_shared(name, where or "")
     else:
         rows, dropped = hub_rows(info, split)
     return to_dataset(rows, info.task, info.labels), dropped
@@ -119,6 +120,8 @@ def corpus_report(name: str, source: str = "packaged") -> CorpusReport:
     notes = [info.note] if info.note else []
     if source == "packaged":
         dropped, notes = dict(prepare(name).dropped), [*prepare(name).notes, *notes]
+    elif source == "local" and (both := refuse_shared(name, os.environ.get("ERLIB_DATA", ""))):
+        notes.append(f"{both} texts are in two splits, as they were published")
     if info.rationale == "lexicon":
         notes.append("rationales are lexicon rationales, not human annotations of these texts")
     kind = (info.rationale or "human") if words else None
@@ -202,6 +205,8 @@ def _check(name: str, source: str) -> dict[str, object]:
         row |= {"status": "missing", "note": str(error)}
     except ValueError as error:
         row |= {"status": "error", "note": str(error)}
+    except Exception as error:  # of a library, on one corpus: the others are to be told of too
+        row |= {"status": "error", "note": f"{type(error).__name__}: {error}"}
     return row
 
 

@@ -28,7 +28,7 @@ from erlib.losses.objective import Guided
 from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
-from erlib.training.evaluations import kind
+from erlib.training.evaluations import check_protocol, kind
 from erlib.training.students import OWN, answers, explanations, part_of
 from erlib.training.updates import update_class
 
@@ -206,6 +206,7 @@ def _teaching(data: DataSpec) -> dict[str, Any]:
 
 
 def _eval_versions(spec: EvalSpec) -> dict[str, int]:
+    check_protocol(spec)
     methods = kind(spec.kind).methods or ((spec.method,) if spec.method else ())
     check_spending(dict(spec.options), *methods)
     versions = {spec.kind: kind(spec.kind).version}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from erlib.attributions.registry import METHODS
-from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
+from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term, update
 from erlib.losses import OBJECTIVES, explanation, guided
 from erlib.models import jwa
 from erlib.training import identity
@@ -174,3 +174,31 @@ def test_an_option_that_nothing_reads_is_refused_before_anything_is_measured(spe
         identity.eval_hash(
             EvalSpec(spec, spec.data, "test", **{"options": (("steps", 3),), **asked})
         )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"kind": "agreement", "protocol": "layers"}, "agreement has no protocols, so not"),
+        ({"kind": "flips", "protocol": "deleted"}, "unknown protocol of flips 'deleted'; did you"),
+        ({"kind": "attributions", "protocol": "dropout"}, "unknown protocol of attr"),
+    ],
+)
+def test_a_protocol_that_nothing_reads_is_refused(spec, asked, said):
+    with pytest.raises(ValueError, match=said):
+        identity.eval_hash(EvalSpec(spec, spec.data, "test", method="attention", **asked))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"objective": (term("tying", masked=True),)}, "unknown option of objective 'tying' 'mas"),
+        ({"objective": (term("explanation"),)}, "objective 'explanation' needs the option guide"),
+        ({"update": update("plain", decays=0.5)}, "unknown option of update 'plain' 'decays'; did"),
+        ({"update": update("plain", seed=1)}, "unknown option of update 'plain' 'seed'"),
+        ({"update": update("constrained", lr=1)}, "'constrained' needs the options term, bound"),
+    ],
+)
+def test_options_that_a_loss_or_an_update_does_not_take_are_refused(spec, change, said):
+    with pytest.raises(ValueError, match=said):
+        identity.run_hash(replace(spec, **change))
