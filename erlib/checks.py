@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import types
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from numbers import Integral, Real
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -20,7 +20,7 @@ LARGEST_SEED = 2**63 - 1
 def refuse_types(description: Any) -> None:
     """Refuse a dataclass whose fields are not what their annotations say."""
     name = type(description).__name__
-    for field, annotation in _annotations(type(description)).items():
+    for field, annotation in _annotations(type(description)).items():  # type: ignore[arg-type]
         value = getattr(description, field)
         if field == "options" and isinstance(value, tuple):
             for option in value:
@@ -31,7 +31,7 @@ def refuse_types(description: Any) -> None:
 
 
 @cache
-def _annotations(cls: Hashable) -> dict[str, Any]:
+def _annotations(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
 
 

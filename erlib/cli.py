@@ -115,7 +115,7 @@ def run_command(options: argparse.Namespace) -> int:
     from erlib.notebooks import execute
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
-    from erlib.training.executors import open_store
+    from erlib.training.store import open_store
 
     if options.retry_failed:
         forgotten = open_store().forget("failed")
@@ -146,7 +146,7 @@ def print_plan(settings: dict[str, Settings]) -> int:
     a time, with what the notebooks before keep."""
     import pandas as pd
 
-    from erlib.training.executors import default_device
+    from erlib.provenance import default_device
     from erlib.training.stages import peak, plan
     from erlib.training.workers import worker_count
 
@@ -220,8 +220,9 @@ def runs_command(options: argparse.Namespace) -> int:
     """`ls`; `show HASH`; `verify` the checksums; `restore HASH`, whose model was dropped; or `gc`:
     remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
     models that no profile keeps."""
-    from erlib.training.executors import open_store, restored_folder
     from erlib.training.listing import runs_table
+    from erlib.training.runs import restored_folder
+    from erlib.training.store import open_store
 
     store = open_store()
     if options.weights and options.action != "gc":

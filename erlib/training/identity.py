@@ -12,16 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeVar
-
-from datasets import Dataset
 
 from erlib.attributions import method
 from erlib.attributions.spending import check_spending
 from erlib.config import DataSpec, EvalSpec, Extraction, RunSpec, as_plain, canonical, digest
-from erlib.data import fingerprint, load_data, select_rows
-from erlib.data.preparation import prepared
 from erlib.errors import unknown
 from erlib.losses import OBJECTIVES, build
 from erlib.losses.objective import Guided
@@ -29,7 +24,8 @@ from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import check_protocol, kind
-from erlib.training.students import OWN, answers, explanations, part_of
+from erlib.training.rows import content_of
+from erlib.training.students import answers, explanations
 from erlib.training.updates import update_class
 
 Spec = TypeVar("Spec", RunSpec, EvalSpec)
@@ -56,43 +52,6 @@ def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
 
     remembered.cache_clear = known.clear  # type: ignore[attr-defined]
     return remembered
-
-
-Place = tuple[str, str, str, tuple[str, ...], str, int | None]
-
-
-def place_of(data: DataSpec, split: str, rows: int | None) -> Place:
-    """All that decides which rows a description means: corpus, source, words, classes, split, rows.
-
-    A student's splits are those that its teacher's corpus has of them.
-    """
-    split = split if data.taught is None else OWN.get(split, split)
-    return data.corpus, data.source, data.words, data.classes, split, rows
-
-
-def rows_of(data: DataSpec, split: str, rows: int | None) -> Dataset:
-    """The rows that a description resolves to; for rationales, the texts they are taken from."""
-    return _rows_at(place_of(data, split, rows))
-
-
-def content_of(data: DataSpec, split: str, rows: int | None) -> str:
-    """The fingerprint of those rows."""
-    return content_at(place_of(data, split, rows))
-
-
-@lru_cache(maxsize=64)
-def _rows_at(place: Place) -> Dataset:
-    corpus, source, words, classes, split, rows = place
-    part = split in OWN.values()
-    texts = load_data(corpus, split="test" if part else split, source=source)
-    texts = prepared(texts, words=words, classes=classes)
-    return select_rows(part_of(texts, split) if part else texts, rows)
-
-
-@lru_cache(maxsize=1024)
-def content_at(place: Place) -> str:
-    """The fingerprint of the rows of this place."""
-    return fingerprint(_rows_at(place))
 
 
 @_by_text

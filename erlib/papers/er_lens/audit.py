@@ -20,9 +20,9 @@ from erlib.papers.er_lens.stages import (
 )
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import GUIDES
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import per_text
 from erlib.training.kinds.predictions import predict
+from erlib.training.rows import rows_of
 
 EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 NO_SURER = "texts no surer than the empty input kept, with ε as what is normalised by"

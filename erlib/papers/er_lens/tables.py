@@ -27,7 +27,7 @@ from erlib.papers.er_lens.systems import (
     system_named,
 )
 from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 
 MODES = {"Joint": "joint", "Constrained": "constrained"}
 SCOPES = {"Local": ("ATT",), "Global": GLOBAL}

@@ -9,7 +9,7 @@ from erlib.data import corpus_report, load_data, truncated_share
 from erlib.models import load_classifier
 from erlib.papers.regex.systems import RATIO, run_spec, sets
 from erlib.parameters import Settings
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 
 
 def table_data(settings: Settings) -> pd.DataFrame:
