@@ -132,7 +132,8 @@ def folder_name(kind: str, name: Any) -> None:
     """Refuse a name that would lead out of the folder in which it is looked up."""
     if not isinstance(name, str) or name in ("", ".", "..") or set(name) & set("/\\\0"):
         raise ValueError(
-            f"{shown(name)} is no name of a {kind}: it names a folder, and has no '/', '\\' or '..'"
+            f"{shown(name)} is no name of a {kind}: it is looked up in one folder, and has no "
+            "'/' and no '\\'"
         )
 
 
