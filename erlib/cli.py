@@ -7,6 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
@@ -227,6 +228,13 @@ def runs_command(options: argparse.Namespace) -> int:
     store = open_store()
     if options.weights and options.action != "gc":
         raise ValueError("--weights belongs to gc: `python -m erlib runs gc --weights`")
+    if options.failed and options.action != "gc":
+        raise ValueError("--failed belongs to gc: `python -m erlib runs gc --failed`")
+    if options.run and options.action not in ("show", "restore"):
+        raise ValueError(
+            f"runs {options.action} looks through the whole store, and not at '{options.run}' "
+            "alone; `show` and `restore` take a hash"
+        )
     if options.action == "ls":
         print(runs_table(store).to_string(index=False))
     elif options.action == "show":
@@ -235,7 +243,7 @@ def runs_command(options: argparse.Namespace) -> int:
         sealed = store.find("runs", options.run)
         for file in ("spec.json", "metrics.json", "provenance.json", "failure.json", "log.txt"):
             if (sealed.path / file).exists():
-                print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
+                print(f"{file}\n{_text(sealed.path / file)}")
     elif options.action == "verify":
         wrong = {path: faults for path, faults in store.verify().items() if faults}
         for path, faults in wrong.items():
@@ -255,6 +263,14 @@ def runs_command(options: argparse.Namespace) -> int:
             freed = store.drop_models()
             print(f"{len(freed)} models dropped, {sum(freed.values()) / 1e9:.2f} GB")
     return 0
+
+
+def _text(path: Path) -> str:
+    """What a file says, as far as it can be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"(cannot be read: {error.strerror})"
 
 
 def _seeds(text: str | None) -> list[int] | None:

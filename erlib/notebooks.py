@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -30,10 +31,17 @@ class NotebookFailed(RuntimeError):
     """A notebook was not executed to its end: which cell, and why."""
 
 
-class LocalKernel(AsyncKernelManager):
-    """A kernel that is reached through files of this user, not through network ports."""
+def local_kernel(folder: Path | str) -> type[AsyncKernelManager]:
+    """A kernel that is reached through sockets in a folder of its own, not through network ports.
 
-    transport = "ipc"
+    Two that shared one would take each other's messages.
+    """
+
+    class LocalKernel(AsyncKernelManager):
+        transport = "ipc"
+        ip = f"{folder}/kernel"
+
+    return LocalKernel
 
 
 def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
@@ -46,7 +54,7 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     failed = reports / f"{name}.failed.ipynb"
     written = text_sources(paper, profile, root)
     os.environ["ERLIB_TERMINAL_BAR"] = "1"
-    with staged() as stage:
+    with staged() as stage, TemporaryDirectory(prefix="erlib-kernel-") as sockets:
         made = reports_folder(profile, stage) / f"{name}.ipynb"
         made.parent.mkdir(parents=True)
         try:
@@ -58,7 +66,7 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
                 kernel_name="python3",
                 progress_bar=False,
                 stderr_file=sys.stderr,
-                kernel_manager_class=LocalKernel,
+                kernel_manager_class=local_kernel(sockets),
             )
         except Exception as error:  # of a cell, or of its kernel: died, timed out, never started
             where = failing_cell(_place(made, failed)) if made.exists() else "no cell"

@@ -12,12 +12,15 @@ alone drops anything (`in_use`), so that nobody's model goes while it is being r
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import shutil
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import file_digest
@@ -30,6 +33,8 @@ from erlib.config import store_root
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+PATIENCE = 60.0  # seconds between two words on what another process is making
 StorePath = str | os.PathLike[str] | None
 
 
@@ -53,6 +58,10 @@ class Sealed:
         if self.status == "failed" and not path.exists():
             return {}
         return json.loads(path.read_text(encoding="utf-8"))
+
+
+class DiskFull(OSError):
+    """A result could not be written: where, what it needed, and what may be freed."""
 
 
 class Store:
@@ -80,20 +89,21 @@ class Store:
 
         `work` finds in its folder what an interrupted attempt left, and may go on from it.
         """
-        with self._lock(kind, name):
+        with self._locked(kind, name):
             if found := self.get(kind, name):
                 return found
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
-            shutil.rmtree(path, ignore_errors=True)  # damaged, or get would have found it
+            _remove(path)  # damaged, or get would have found it
             if (partial / "DONE").exists() and damage(partial):
-                shutil.rmtree(partial)  # killed while it was being sealed
+                _remove(partial)  # killed while it was being sealed
             if not (partial / "DONE").exists():
-                partial.mkdir(parents=True, exist_ok=True)
-                status = work(partial)
-                sealed = {"status": status, "sha256": checksums(partial)}
-                text = json.dumps(sealed, indent=1) + "\n"
-                (partial / "DONE").write_text(text, encoding="utf-8")
+                with _naming_a_full_disk(partial):
+                    partial.mkdir(parents=True, exist_ok=True)
+                    status = work(partial)
+                    sealed = {"status": status, "sha256": checksums(partial)}
+                    text = json.dumps(sealed, indent=1) + "\n"
+                    (partial / "DONE").write_text(text, encoding="utf-8")
             partial.rename(path)
             self._checked.add(path)
             return sealed_at(path)
@@ -105,7 +115,7 @@ class Store:
 
     def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result with what was dropped of it, which `work` makes again, byte for byte."""
-        with self._lock(kind, name):
+        with self._locked(kind, name):
             found = self.get(kind, name)
             if found is None:
                 raise ValueError(f"{name} is not in {self.root}, or damaged: nothing to restore")
@@ -133,7 +143,7 @@ class Store:
         """Drop the model of a run, if it has one that is not kept and nobody else works on the
         store; how many bytes."""
         path = self.root / "runs" / name
-        if (self.root / "kept" / name).exists() or not (path / "DONE").exists():
+        if (self.root / "kept" / name).exists() or not _has_seal(path):
             return 0
         with self.in_use(), self._alone() as alone:
             if not alone:
@@ -194,13 +204,37 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / f"{kind}-{name}.lock")
 
+    @contextmanager
+    def _locked(self, kind: str, name: str) -> Iterator[None]:
+        """While open, no other process makes this result; who waits says for whom and how long."""
+        lock, began = self._lock(kind, name), time.monotonic()
+        owner = Path(lock.lock_file)
+        while not lock.is_locked:
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                who = owner.read_text(encoding="utf-8", errors="replace") or "another process"
+                waited = round(time.monotonic() - began)
+                print(
+                    f"erlib: waiting for {kind.removesuffix('s')} {name}, which {who} makes "
+                    f"({waited} s so far)",
+                    file=sys.stderr,
+                )
+                with suppress(Timeout):
+                    lock.acquire(timeout=PATIENCE)
+        try:
+            owner.write_text(f"process {os.getpid()}", encoding="utf-8")
+            yield
+        finally:
+            lock.release()
+
     def sealed(self, kind: str) -> Iterator[Sealed]:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
                 try:
                     yield sealed_at(done.parent)
-                except ValueError:
+                except (OSError, ValueError):
                     yield Sealed(done.parent, "damaged")
 
     def find(self, kind: str, prefix: str) -> Sealed:
@@ -214,22 +248,70 @@ class Store:
         return matches[0]
 
     def verify(self) -> dict[Path, list[str]]:
-        """Every sealed result with what is wrong with it (an empty list: nothing)."""
-        return {s.path: damage(s.path) for kind in KINDS for s in self.sealed(kind)}
+        """Every result with what is wrong with it (an empty list: nothing)."""
+        places = [p for kind in KINDS for p in sorted((self.root / kind).glob("*"))]
+        return {path: damage(path) for path in places if path.suffix != ".partial"}
 
     def collect_garbage(self) -> list[Path]:
-        """Remove unfinished folders that no process works on, and damaged results."""
-        doomed = [p for kind in KINDS for p in sorted((self.root / kind).glob("*.partial"))]
+        """Remove unfinished folders that no process works on, and damaged results.
+
+        One that was finished and not yet moved, when its process was killed, is left to be moved.
+        """
+        found = [p for kind in KINDS for p in sorted((self.root / kind).glob("*.partial"))]
+        doomed = [path for path in found if damage(path)]
         doomed += [path for path, faults in self.verify().items() if faults]
         return [path for path in doomed if self._remove_idle(path)]
 
     def _remove_idle(self, path: Path) -> bool:
         try:
             with self._lock(path.parent.name, path.stem).acquire(blocking=False):
-                shutil.rmtree(path)
+                _remove(path)
                 return True
         except Timeout:  # somebody is making it right now
             return False
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it, or whatever else lies in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def out_of_room(error: BaseException) -> bool:
+    """Is a disk full, or not to be written on? safetensors has no class of its own for it."""
+    return (isinstance(error, OSError) and error.errno in NO_ROOM) or (
+        "No space left on device" in str(error)
+    )
+
+
+@contextmanager
+def _naming_a_full_disk(folder: Path) -> Iterator[None]:
+    """An error for want of room says where, how much there is, and what may be freed."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, DiskFull) or not out_of_room(error):
+            raise
+        written = sum(f.stat().st_size for f in files_of(folder)) if folder.exists() else 0
+        place = next(p for p in (folder, *folder.parents) if p.exists())
+        free = shutil.disk_usage(place).free
+        raise DiskFull(
+            errno.ENOSPC,
+            f"no room for {folder.name.removesuffix('.partial')} in {folder.parent} ({error}): "
+            f"{free / 1e6:,.1f} MB are free there, and {written / 1e6:,.1f} MB of it were written. "
+            "Free some (`python -m erlib runs gc --weights` drops models that no profile keeps), "
+            "or name a folder with more in ERLIB_STORE; the same command then goes on",
+        ) from error
+
+
+def _has_seal(path: Path) -> bool:
+    try:
+        read_seal(path)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def sealed_at(path: Path) -> Sealed:
@@ -251,6 +333,8 @@ def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
 
 def damage(path: Path) -> list[str]:
     """What differs between a sealed folder and its `DONE`."""
+    if not (path / "DONE").exists():
+        return ["it has no DONE"]
     try:
         return changes(path, read_seal(path)["sha256"])
     except (OSError, ValueError) as error:
@@ -261,8 +345,12 @@ def read_seal(path: Path) -> dict[str, Any]:
     """What `DONE` says: the `status`, and the `sha256` of every file and of the `dropped` ones."""
     seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
     match seal:
-        case {"status": str(), "sha256": dict()}:
-            return seal
+        case {"status": str(), "sha256": dict(sums)}:
+            dropped = seal.get("dropped", {})
+            if isinstance(dropped, dict) and all(
+                isinstance(sha, str) for sha in (*sums.values(), *dropped.values())
+            ):
+                return seal
     raise ValueError("it has no status and checksums")
 
 

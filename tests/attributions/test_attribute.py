@@ -288,6 +288,6 @@ def test_a_text_that_is_cut_says_so_and_by_how_much():
     model, words = tiny.classifier("bert"), ["film"] * 100
     with pytest.warns(UserWarning, match=r"1 of 2 texts were cut to the 64 tokens") as said:
         short, long = attribute(model, [["a", "film"], words], "attention")
-    assert "of '1', the last 38 of 100 words have no score" in str(said[0].message)  # 64 − [CLS] − [SEP]
-    assert (short.cut, long.cut, len(long.scores)) == (0, 38, 62)
+    assert "of '1', the last 38 of 100 words have no score" in str(said[0].message)
+    assert (short.cut, long.cut, len(long.scores)) == (0, 38, 62)  # 64 − [CLS] − [SEP]
     assert "38 more words were cut" in long._repr_html_() and "cut" not in short._repr_html_()

@@ -316,5 +316,5 @@ def test_a_sealed_model_that_has_changed_is_not_loaded(tmp_path):
     weights = bytearray((folder / "model.safetensors").read_bytes())
     weights[-5] ^= 1
     (folder / "model.safetensors").write_bytes(weights)
-    with pytest.raises(ValueError, match=r"run abc is damaged: model.safetensors has changed; .* gc"):
+    with pytest.raises(ValueError, match="run abc is damaged: model.safetensors has changed"):
         load_classifier(folder)
