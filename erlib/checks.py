@@ -26,13 +26,18 @@ def refuse_types(description: Any) -> None:
             for option in value:
                 if isinstance(option, tuple) and len(option) == 2 and not is_plain(option[1]):
                     field, annotation, value = f"the option '{option[0]}'", Any, option[1]
-        if not fits(value, annotation):
-            raise ValueError(f"{name}: {field} must be {_said(annotation)}, not {shown(value)}")
+        of_type(f"{name}: {field}", value, annotation)
 
 
 @cache
 def _annotations(cls: type) -> dict[str, Any]:
     return get_type_hints(cls)
+
+
+def of_type(name: str, value: Any, annotation: Any) -> None:
+    """Refuse an argument that is not of this type."""
+    if not fits(value, annotation):
+        raise ValueError(f"{name} must be {_said(annotation)}, not {shown(value)}")
 
 
 def fits(value: Any, annotation: Any) -> bool:

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return bench_command(given[1:])
         options = parser().parse_args(given)
         return int(options.command(options))
-    except (ValueError, TypeError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:
         print(f"erlib: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -152,6 +152,15 @@ def attribute_encoded(
 
     progress: called by lime, alti and decompx between the parts of each text; it may raise to stop.
     """
+    for name, value, wanted in (
+        ("method", method, str),
+        ("variant", variant, str | None),
+        ("level", level, str),
+        ("per_layer", per_layer, bool),
+        ("max_memory", max_memory, str | None),
+        ("options", options, Mapping | None),
+    ):
+        checks.of_type(name, value, wanted)
     chosen = registered(method)
     sizes: dict[str, Any] = dict(options or {})
     check_spending(sizes, method)

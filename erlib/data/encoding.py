@@ -113,6 +113,9 @@ def encode(
     """
     examples = list(_examples(inputs))
     if labels is not None:
+        if not isinstance(labels, Iterable) or isinstance(labels, str | Mapping):
+            raise ValueError(f"labels are a list of whole numbers, not {checks.shown(labels)}")
+        labels = list(labels)
         if len(labels) != len(examples):
             raise ValueError(f"{len(labels)} labels for {len(examples)} inputs")
         for y in labels:

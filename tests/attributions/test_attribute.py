@@ -8,8 +8,9 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Sequence, Value
 
 from erlib.attributions import METHODS, Attribution, attribute
-from erlib.attributions.attribute import text_seed
+from erlib.attributions.attribute import _finished, text_seed
 from erlib.attributions.memory import bytes_per_text, parse_bytes
+from erlib.attributions.variants import Options
 from erlib.data.schema import to_dataset
 from tests import tiny
 from tests.attributions import toy
@@ -291,3 +292,12 @@ def test_a_text_that_is_cut_says_so_and_by_how_much():
     assert "of '1', the last 38 of 100 words have no score" in str(said[0].message)
     assert (short.cut, long.cut, len(long.scores)) == (0, 38, 62)  # 64 − [CLS] − [SEP]
     assert "38 more words were cut" in long._repr_html_() and "cut" not in short._repr_html_()
+
+
+def test_specials_that_come_last_are_no_part_of_what_scores_are_divided_by():
+    scores = torch.tensor([[9.0, 3.0, -4.0]], dtype=torch.float64)
+    special = torch.tensor([True, False, False])
+    for normalise, divisor in (("l2", 5.0), ("sum", -1.0)):
+        options = Options(specials="last", normalise=normalise)
+        expected = [[-torch.inf, 3 / divisor, -4 / divisor]]
+        assert _finished(scores, special, options).tolist() == expected

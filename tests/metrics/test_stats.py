@@ -257,3 +257,10 @@ def test_paired_bootstrap_draws_pairs():
 def test_values_that_are_no_finite_vector_are_refused(bad):
     with pytest.raises(ValueError, match="differences"):
         stats.sign_flip_p(bad)
+
+
+def test_of_a_resample_only_the_texts_that_are_defined_count():
+    values = np.full((3, 20), 5.0)
+    values[:, ::4] = np.nan
+    found = stats.two_level_bootstrap(values)  # whatever is drawn, the mean is 5
+    assert (found.low, found.high) == (5.0, 5.0)
