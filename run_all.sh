@@ -6,6 +6,7 @@ usage() {
     cat <<'END'
 usage: ./run_all.sh [--profile quick|cpu|paper] [--only PAPER,…] [--seeds N,…]
                     [--data packaged|local|hub] [--executor local] [--retry-failed] [--plan]
+       ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
 
@@ -29,6 +30,7 @@ options:
                    hub       the papers' data sets from the hub
   --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
   --retry-failed try again what failed in earlier starts
+  --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
   --plan         print what would be computed and what it costs, and compute nothing
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
@@ -61,7 +63,7 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --retry-failed --plan --lab --help"
+    local known="--profile --only --seeds --data --executor --retry-failed --from-results --plan --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
@@ -86,6 +88,7 @@ check_options() {
             *)
                 case $1 in
                     --plan | --retry-failed) ;;
+                    --from-results) fetching=no ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"
                         lab=yes
@@ -104,7 +107,7 @@ for argument in "$@"; do
         exit
     fi
 done
-lab=no
+lab=no fetching=yes
 check_options "$@"
 
 enter_repository "${BASH_SOURCE[0]}"

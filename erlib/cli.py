@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import unknown
@@ -54,6 +54,11 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--retry-failed", action="store_true", help="try again what failed in earlier starts"
     )
+    run.add_argument(
+        "--from-results",
+        action="store_true",
+        help="from the archives in reports/<profile>/results: no corpus, no training",
+    )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
 
@@ -69,6 +74,14 @@ def parser() -> argparse.ArgumentParser:
     reports = commands.add_parser("reports", help="which reports are older than their sources?")
     reports.add_argument("action", choices=("check",))
     reports.set_defaults(command=reports_command)
+
+    results = commands.add_parser(
+        "results", help="pack results into archives, or bring them in", allow_abbrev=False
+    )
+    results.add_argument("action", choices=("export", "import", "check"))
+    results.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}")
+    results.add_argument("--only", help=f"papers, with commas: {', '.join(NOTEBOOKS)}")
+    results.set_defaults(command=results_command)
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
     runs.add_argument("action", choices=("ls", "show", "verify", "restore", "gc"))
@@ -96,10 +109,9 @@ def run_command(options: argparse.Namespace) -> int:
     """
     from erlib.parameters import check_parameters
 
-    papers = options.only.split(",") if options.only else list(NOTEBOOKS)
-    for paper in papers:
-        if paper not in NOTEBOOKS:
-            raise unknown("paper", paper, NOTEBOOKS)
+    papers = _papers(options.only)
+    if options.from_results and (refused := _beside_archives(options)):
+        raise ValueError(f"--from-results shows what the archives have: leave out {refused}")
     parameters = {
         "profile": options.profile,
         "data": options.data,
@@ -112,19 +124,43 @@ def run_command(options: argparse.Namespace) -> int:
     if options.plan:
         return print_plan(settings)
 
+    if options.from_results:
+        from erlib.results import from_archives
+        from erlib.training.archive import archive_file
+
+        files = [archive_file(paper, options.profile, project_root()) for paper in papers]
+        with from_archives(files):
+            return _make_reports(settings, parameters)
+    if options.retry_failed:
+        from erlib.training.executors import open_store
+
+        forgotten = open_store().forget("failed")
+        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
+    return _make_reports(settings, parameters)
+
+
+def _beside_archives(options: argparse.Namespace) -> str:
+    """The options given that have no meaning beside --from-results."""
+    given = {
+        "--seeds": options.seeds,
+        "--data": options.data,
+        "--retry-failed": options.retry_failed,
+        "--plan": options.plan,
+    }
+    return ", ".join(name for name, value in given.items() if value)
+
+
+def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> int:
     from erlib.notebooks import execute
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
-    from erlib.training.executors import open_store
 
-    if options.retry_failed:
-        forgotten = open_store().forget("failed")
-        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
     failed: list[str] = []
-    for paper in papers:
+    profile = parameters["profile"]
+    for paper, chosen in settings.items():
         print(
-            f"erlib: {paper}, profile {options.profile}, {settings[paper].source} data, "
-            f"seeds {', '.join(map(str, settings[paper].seeds))}"
+            f"erlib: {paper}, profile {profile}, {chosen.source} data, "
+            f"seeds {', '.join(map(str, chosen.seeds))}"
         )
         try:
             print(f"erlib: report {execute(paper, parameters, project_root())}")
@@ -132,9 +168,9 @@ def run_command(options: argparse.Namespace) -> int:
             failed.append(f"{paper} stopped in {error}; its report is left as it was")
             print(f"erlib: {failed[-1]}", file=sys.stderr)
         else:
-            made = provenance(paper, options.profile, project_root()) or {}
+            made = provenance(paper, profile, project_root()) or {}
             failed += [f"{paper}: {line}" for line in made.get("failed", [])]
-        index = build_index(options.profile, project_root())
+        index = build_index(profile, project_root())
     print(f"erlib: index {index}")
     if failed:
         print("\n".join(["erlib: failed:", *dict.fromkeys(failed)]), file=sys.stderr)
@@ -209,6 +245,52 @@ def reports_command(options: argparse.Namespace) -> int:
         print(f"{page.relative_to(root)}: made {at}: {'; '.join(changes) or 'up to date'}")
     print(f"{older} of {len(pages)} reports are older than what they are made from")
     return 0
+
+
+def results_command(options: argparse.Namespace) -> int:
+    """`export`: pack what the reports are made of into `reports/<profile>/results`; `import`: bring
+    it into the store; `check`: is every archive intact, and is the profile's grid all there?
+
+    1 where `check` finds an archive damaged or results missing.
+    """
+    from erlib import results
+    from erlib.training.archive import Archive, archive_file, unpack
+    from erlib.training.executors import open_store
+
+    wrong = 0
+    for paper in _papers(options.only):
+        file = archive_file(paper, options.profile, project_root())
+        shown = file.relative_to(project_root())
+        if options.action == "export":
+            _, lacking = results.export(paper, options.profile, project_root())
+            print(f"{shown}: {file.stat().st_size / 1e6:.2f} MB, {_missing(lacking)}")
+        elif options.action == "import":
+            new = unpack(Archive(file), open_store())
+            print(f"{shown}: {new} results are new in {open_store().root}")
+        else:
+            try:
+                total, lacking = results.check(file)
+            except ValueError as error:
+                print(error)
+                wrong += 1
+            else:
+                print(f"{shown}: intact, {total} results in the grid, {_missing(lacking)}")
+                wrong += bool(lacking)
+    return 1 if wrong else 0
+
+
+def _missing(lacking: Sequence[str]) -> str:
+    if not lacking:
+        return "nothing missing"
+    return f"{len(lacking)} missing: {', '.join(lacking[:3])}{' …' if len(lacking) > 3 else ''}"
+
+
+def _papers(only: str | None) -> list[str]:
+    papers = only.split(",") if only else list(NOTEBOOKS)
+    for paper in papers:
+        if paper not in NOTEBOOKS:
+            raise unknown("paper", paper, NOTEBOOKS)
+    return papers
 
 
 def runs_command(options: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ from erlib.config import (
     run_spec_from_dict,
     store_root,
 )
+from erlib.data.known import results_only
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.models.precision import refuse, warn_if_slow
@@ -47,11 +48,11 @@ from erlib.training.failures import (
     record_failure,
     sealing_failures,
 )
-from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring
+from erlib.training.identity import content_of, eval_hash, rows_of, run_hash, scoring, size_of
 from erlib.training.listing import eval_label, failed_words, remarks, run_label, vanished_words
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
-from erlib.training.store import Sealed, Store
+from erlib.training.store import Results, Sealed, Store
 from erlib.training.students import answers, explanations, with_lessons
 from erlib.training.workers import one_thread, side_by_side, worker_count
 
@@ -234,7 +235,7 @@ def run_row(sealed: Sealed, spec: RunSpec, replaces: int | None) -> dict[str, An
 
 def steps_of(spec: RunSpec) -> int:
     """Optimiser steps of a run that uses all its epochs."""
-    texts = len(rows_of(spec.data, "train", spec.data.train_rows))
+    texts = size_of(spec.data, "train", spec.data.train_rows)
     return ceil(texts / spec.optimiser.batch_size) * spec.optimiser.epochs
 
 
@@ -308,10 +309,10 @@ def per_text(spec: EvalSpec, *, store: StorePath = None, device: str | None = No
 
 
 def _table(store: Store, spec: EvalSpec, device: str) -> pd.DataFrame:
-    sealed = make_evaluation(store, spec, device)
+    sealed = make_evaluation(store, spec, device, table=True)
     if sealed.status == FAILED:
         raise RestsOnFailure(sealed)
-    return pd.read_parquet(sealed.path / "per_text.parquet")
+    return pd.read_parquet(store.opened(sealed, "per_text.parquet"))
 
 
 def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.DataFrame:
@@ -328,10 +329,14 @@ def per_epoch(spec: RunSpec, each: EvalSpec, *, store: StorePath = None) -> pd.D
     return pd.concat(tables).sort_values("epoch", kind="stable", ignore_index=True)
 
 
-def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
-    """The evaluation's result from the store, measured first if it is not there."""
+def make_evaluation(store: Store, spec: EvalSpec, device: str, *, table: bool = False) -> Sealed:
+    """The evaluation's result from the store, measured first if it is not there.
+
+    `table`: again if an archive brought it without its table.
+    """
     name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), run_of(spec)
-    if found := store.get("evals", name):
+    found = store.get("evals", name)
+    if found and not (table and found.dropped):
         return found
 
     def work(folder: Path) -> str:
@@ -371,6 +376,8 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
             part.unlink()
         return "done"
 
+    if found:
+        return store.restore("evals", name, work)
     return store.make("evals", name, sealing_failures(work))
 
 
@@ -480,12 +487,12 @@ def _environment() -> dict[str, Any]:
 
 def open_store(store: StorePath = None) -> Store:
     """The store at this path (see `config.store_root` for the default), one object per path."""
-    return _store(store_root(store).resolve())
+    return _store(store_root(store).resolve(), Results if results_only() else Store)
 
 
 @lru_cache(maxsize=8)
-def _store(root: Path) -> Store:
-    return Store(root)
+def _store(root: Path, access: type[Store]) -> Store:
+    return access(root)
 
 
 def default_device() -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
+
+from erlib.data.known import NeedsCorpus
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
@@ -86,12 +89,34 @@ class Store:
             if not (partial / "DONE").exists():
                 partial.mkdir(parents=True, exist_ok=True)
                 status = work(partial)
-                sealed = {"status": status, "sha256": checksums(partial)}
-                text = json.dumps(sealed, indent=1) + "\n"
-                (partial / "DONE").write_text(text, encoding="utf-8")
+                _seal(partial, status, checksums(partial))
             partial.rename(path)
             self._checked.add(path)
             return sealed_at(path)
+
+    def opened(self, sealed: Sealed, file: str) -> Path:
+        """One of its files, to be read."""
+        return sealed.path / file
+
+    def admit(
+        self,
+        kind: str,
+        name: str,
+        place: Callable[[Path], None],
+        status: str,
+        dropped: Mapping[str, str],
+    ) -> None:
+        """Seal a result that was made elsewhere: `place` puts its files into a folder, and those
+        that are `dropped` stay where they are."""
+        with self._lock(kind, name):
+            path = self.root / kind / name
+            partial = path.with_name(f"{name}.partial")
+            for folder in (path, partial):
+                shutil.rmtree(folder, ignore_errors=True)
+            partial.mkdir(parents=True)
+            place(partial)
+            _seal(partial, status, checksums(partial), dropped)
+            partial.rename(path)
 
     def forget(self, status: str) -> list[Path]:
         """Remove the results of this status, so that they are made again when next needed."""
@@ -227,6 +252,64 @@ class Store:
             return False
 
 
+class Results(Store):
+    """A store that is only read: what it lacks fails, apart from it, for want of a corpus.
+
+    `asked`: the kind and hash of everything that was found; `read`: the files that were opened.
+    """
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: set[tuple[str, str]] = set()
+        self.read: set[Path] = set()
+        self._folder = tempfile.TemporaryDirectory()
+        self._lacking = Store(Path(self._folder.name))
+
+    def get(self, kind: str, name: str) -> Sealed | None:
+        """The intact result, or the failure of one that is not there."""
+        if found := super().get(kind, name):
+            self.asked.add((kind, name))
+            return found
+        return self._lacking.get(kind, name)
+
+    def make(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """The result, or what is left of an attempt at it."""
+        return self.get(kind, name) or self._lacking.make(kind, name, work)
+
+    def begin(self) -> None:
+        """Forget what was asked for until now."""
+        self.asked.clear()
+        self.read.clear()
+        for kind in KINDS:
+            shutil.rmtree(self._lacking.root / kind, ignore_errors=True)
+
+    def lacking(self) -> list[str]:
+        """What was asked for and is not there: `evals/<hash>`, …"""
+        return [f"{kind}/{s.name}" for kind in KINDS for s in self._lacking.sealed(kind)]
+
+    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """Nothing that was dropped is made again."""
+        what = "the model of run" if kind == "runs" else "the table of evaluation"
+        raise NeedsCorpus(f"{what} {name}")
+
+    def opened(self, sealed: Sealed, file: str) -> Path:
+        """One of its files, noted as `read`."""
+        self.read.add(sealed.path / file)
+        return sealed.path / file
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Nothing is dropped here in any case."""
+        yield
+
+    def drop_model(self, name: str) -> int:
+        """Models stay as they are."""
+        return 0
+
+    def keep_model(self, name: str) -> None:
+        """Models stay as they are."""
+
+
 def sealed_at(path: Path) -> Sealed:
     """What the `DONE` of a folder says."""
     seal = read_seal(path)
@@ -236,10 +319,16 @@ def sealed_at(path: Path) -> Sealed:
 def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
     """Write the `DONE` of a folder again: these files are gone, all others are there."""
     seal = read_seal(path)
-    sums = {**seal["sha256"], **seal.pop("dropped", {})}
-    seal["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
-    if dropped:
-        seal["dropped"] = dict(dropped)
+    sums = {**seal["sha256"], **seal.get("dropped", {})}
+    there = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
+    _seal(path, seal["status"], there, dropped)
+
+
+def _seal(
+    path: Path, status: str, sums: Mapping[str, str], dropped: Mapping[str, str] | None = None
+) -> None:
+    """Write the `DONE` of a folder, whole or not at all."""
+    seal = {"status": status, "sha256": sums, **({"dropped": dict(dropped)} if dropped else {})}
     (path / "DONE.tmp").write_text(json.dumps(seal, indent=1) + "\n", encoding="utf-8")
     (path / "DONE.tmp").rename(path / "DONE")
 

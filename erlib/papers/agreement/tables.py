@@ -30,7 +30,7 @@ from erlib.papers.agreement.systems import (
 )
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import Beside, beside, paper_table
-from erlib.training.identity import rows_of
+from erlib.training.identity import size_of
 
 PRINTED_PAIRS = {"JWA": "table1a_jwa", "DBERT": "table1b_dbert"}
 SIGNS = {"kendall_tau": "τ", "pearson_r": "r"}
@@ -260,7 +260,7 @@ def texts_used(settings: Settings, task: Task, split: str, asked: int | None) ->
 
 @lru_cache(maxsize=64)
 def _length(data: DataSpec, split: str) -> int:
-    return len(rows_of(data, split, None))
+    return size_of(data, split, None)
 
 
 def table_11(study: Study, model: str) -> Beside:

@@ -20,9 +20,11 @@ from erlib.papers.er_lens.stages import (
 )
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import GUIDES
+from erlib.papers.holes import or_hole
 from erlib.training.executors import per_text
 from erlib.training.identity import rows_of
 from erlib.training.kinds.predictions import predict
+from erlib.training.notes import noted
 
 EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 NO_SURER = "texts no surer than the empty input kept, with ε as what is normalised by"
@@ -158,6 +160,8 @@ def _spread(study: Study) -> list[Row]:
     return [("population's standard deviation", f"Baseline: F1 on {test.name}", here, there)]
 
 
+@or_hole(lambda why: list[Row]())
+@noted
 def _attention_by_order(study: Study) -> list[Row]:
     """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
     settings, test = study.settings, study.set_for("Movies")

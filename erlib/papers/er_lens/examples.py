@@ -6,6 +6,7 @@ from erlib.attributions import attribute
 from erlib.papers.er_lens.sets import data_of
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import TECHNIQUES
+from erlib.papers.holes import as_text, or_hole
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
 from erlib.training.identity import rows_of
@@ -15,6 +16,7 @@ SIGNED = {"IXG": "er_lens_signed"}  # a reader wants to see what speaks against 
 WORDS = (6, 18)  # of a quoted text, so that three stand side by side
 
 
+@or_hole(as_text)
 def examples(study: Study, count: int) -> Html:
     """Six techniques of three systems, first seed, on the first test texts with a rationale.
 

@@ -26,8 +26,10 @@ from erlib.papers.er_lens.systems import (
     run_spec,
     system_named,
 )
+from erlib.papers.holes import as_table, or_hole
 from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
 from erlib.training.identity import rows_of
+from erlib.training.notes import noted
 
 MODES = {"Joint": "joint", "Constrained": "constrained"}
 SCOPES = {"Local": ("ATT",), "Global": GLOBAL}
@@ -214,6 +216,8 @@ def table_5(study: Study) -> Beside:
     return beside(pd.DataFrame(rows), "er_lens", "table5", stands_for=names, digits=digits)
 
 
+@or_hole(as_table)
+@noted
 def table_6(study: Study) -> pd.DataFrame:
     """The data as the models see it: sizes used, length in sub-words, what was cut."""
     settings = study.settings

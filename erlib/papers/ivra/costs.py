@@ -42,12 +42,14 @@ from erlib.timing import timed_in_turn
 from erlib.training.executors import default_device
 from erlib.training.identity import rows_of
 from erlib.training.loop import train
+from erlib.training.notes import noted
 from erlib.training.workers import one_thread
 
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
 
 
 @or_hole(as_table)
+@noted
 def training_times(settings: Settings) -> pd.DataFrame:
     """Figure 9: seconds until N texts have been seen, for the Baseline and for every criterion.
 
@@ -92,6 +94,7 @@ def _step_ends(spec: RunSpec, device: str) -> list[float]:
 
 
 @or_hole(as_table)
+@noted
 def explaining_times(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
     settings, task = study.settings, core_task(study.settings)

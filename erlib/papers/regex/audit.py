@@ -36,6 +36,7 @@ from erlib.papers.regex.study import METRICS, WORDS, Study, trained
 from erlib.papers.regex.systems import GUIDED, PERCENT, SYSTEMS, objective, run_spec
 from erlib.parameters import Settings
 from erlib.training.identity import rows_of
+from erlib.training.notes import noted
 from erlib.training.updates import make_update
 
 BATCHES = 10  # on which the remembered guide is compared with a fresh one
@@ -152,6 +153,7 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> floa
 
 
 @or_hole(as_table)
+@noted
 def guide_check(settings: Settings) -> pd.DataFrame:
     """The guide as it is remembered in this profile beside one of 50 points made for the batch.
 
@@ -195,6 +197,7 @@ def _same_lowest(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:
 
 
 @or_hole(as_table)
+@noted
 def perturbation_check(settings: Settings) -> pd.DataFrame:
     """How far does SMART's ascent move δ, and how much more does the result change predictions?
 
@@ -235,6 +238,7 @@ def perturbation_check(settings: Settings) -> pd.DataFrame:
 
 
 @or_hole(as_table)
+@noted
 def costs(settings: Settings) -> pd.DataFrame:
     """Seconds of a training step on the same batch, the guide's share in it, and times Baseline.
 

@@ -7,11 +7,15 @@ import pandas as pd
 
 from erlib.data import corpus_report, load_data, truncated_share
 from erlib.models import load_classifier
+from erlib.papers.holes import as_table, or_hole
 from erlib.papers.regex.systems import RATIO, run_spec, sets
 from erlib.parameters import Settings
 from erlib.training.identity import rows_of
+from erlib.training.notes import noted
 
 
+@or_hole(as_table)
+@noted
 def table_data(settings: Settings) -> pd.DataFrame:
     """The six sets as the models see them."""
     classifier = load_classifier(settings.grid["model"]["name"])

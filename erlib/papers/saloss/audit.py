@@ -13,6 +13,7 @@ from scipy import stats
 
 from erlib.data.salience import Tokens, salience
 from erlib.models import load_classifier
+from erlib.papers.holes import or_hole
 from erlib.papers.saloss.systems import (
     AUDITED,
     BASELINE,
@@ -26,6 +27,7 @@ from erlib.papers.saloss.systems import (
 from erlib.papers.saloss.tables import SHOWN, measured
 from erlib.parameters import Settings
 from erlib.training.identity import rows_of
+from erlib.training.notes import noted
 from erlib.training.stages import Results
 
 Effect = tuple[str, str, str, float, float]
@@ -87,6 +89,8 @@ def _losses(first: pd.DataFrame) -> list[Effect]:
     return effects
 
 
+@or_hole(lambda why: list[Effect]())
+@noted
 def _salience(settings: Settings, task: Task) -> list[Effect]:
     """saloss.md §4.2, 4.19 and 4.21: the salience itself on dev texts, before any model.
 

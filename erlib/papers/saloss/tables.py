@@ -16,7 +16,7 @@ from scipy import stats
 
 from erlib.data import load_data
 from erlib.metrics.stats import holm, signed_rank_p
-from erlib.papers.holes import measured_rows
+from erlib.papers.holes import as_table, measured_rows, or_hole
 from erlib.papers.saloss.stages import chosen, not_trained
 from erlib.papers.saloss.systems import (
     ATTRIBUTIONS,
@@ -33,7 +33,8 @@ from erlib.papers.saloss.systems import (
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import beside, paper_table
 from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.identity import rows_of, size_of
+from erlib.training.notes import noted
 from erlib.training.stages import Results
 
 SIGNS = {method: sign for sign, method in ATTRIBUTIONS.items()} | {"random": "random"}
@@ -259,6 +260,8 @@ def _f1(
 # --- data and hyper-parameters --------------------------------------------------------------------
 
 
+@or_hole(lambda why: (as_table(why), as_table(why)))
+@noted
 def table_5(settings: Settings) -> Table:
     """The data: words per text, classes, and how many of the texts this profile uses."""
     shown, numbers = [], []
@@ -306,7 +309,7 @@ def table_6(settings: Settings, results: Results) -> Table:
     runs, rows = results["baselines"], []
     for task in tasks(settings):
         spec = run_spec(settings, task, BASELINE, settings.seeds[0])
-        optimiser, texts = spec.optimiser, rows_of(spec.data, "train", spec.data.train_rows)
+        optimiser, texts = spec.optimiser, size_of(spec.data, "train", spec.data.train_rows)
         f1 = runs.loc[[task_of(settings, s) == task for s in runs["spec"]], "dev_f1_macro"]
         layers = f", {spec.model.layers} layers" if spec.model.layers else ""
         rows.append(
@@ -317,7 +320,7 @@ def table_6(settings: Settings, results: Results) -> Table:
                 "lr of the head": power(optimiser.head_lr or optimiser.lr),
                 "batch": optimiser.batch_size,
                 "epochs": optimiser.epochs,
-                "steps": ceil(len(texts) / optimiser.batch_size) * optimiser.epochs,
+                "steps": ceil(texts / optimiser.batch_size) * optimiser.epochs,
                 "dev F1": f1.mean(),
                 "std": f1.std(ddof=1),
             }
