@@ -1,4 +1,4 @@
-"""What a notebook measures itself comes back from the store digit for digit, and never with texts."""
+"""What a notebook measures itself comes back from the store digit for digit."""
 
 from __future__ import annotations
 
