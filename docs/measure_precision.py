@@ -42,8 +42,8 @@ from erlib.papers.ivra import systems as ivra
 from erlib.papers.regex import systems as regex
 from erlib.papers.saloss import systems as saloss
 from erlib.parameters import Settings, check_parameters
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import per_text
+from erlib.training.rows import rows_of
 from erlib.training.updates import make_update
 from erlib.training.vanishing import Watched
 

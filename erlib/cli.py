@@ -132,7 +132,7 @@ def run_command(options: argparse.Namespace) -> int:
         with from_archives(files):
             return _make_reports(settings, parameters)
     if options.retry_failed:
-        from erlib.training.executors import open_store
+        from erlib.training.store import open_store
 
         forgotten = open_store().forget("failed")
         print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
@@ -182,7 +182,7 @@ def print_plan(settings: dict[str, Settings]) -> int:
     a time, with what the notebooks before keep."""
     import pandas as pd
 
-    from erlib.training.executors import default_device
+    from erlib.provenance import default_device
     from erlib.training.stages import peak, plan
     from erlib.training.workers import worker_count
 
@@ -255,7 +255,7 @@ def results_command(options: argparse.Namespace) -> int:
     """
     from erlib import results
     from erlib.training.archive import Archive, archive_file, unpack
-    from erlib.training.executors import open_store
+    from erlib.training.store import open_store
 
     wrong = 0
     for paper in _papers(options.only):
@@ -297,8 +297,9 @@ def runs_command(options: argparse.Namespace) -> int:
     """`ls`; `show HASH`; `verify` the checksums; `restore HASH`, whose model was dropped; or `gc`:
     remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
     models that no profile keeps."""
-    from erlib.training.executors import open_store, restored_folder
     from erlib.training.listing import runs_table
+    from erlib.training.runs import restored_folder
+    from erlib.training.store import open_store
 
     store = open_store()
     if options.weights and options.action != "gc":

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import resource
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import torch
 
 PACKAGES = (
     "torch",
@@ -28,11 +35,9 @@ PACKAGES = (
 def environment(device: str | None = None) -> dict[str, Any]:
     """What a run store or a report has to know of the machine; the same on every call.
 
-    `device`: the one used, "cuda" if there is one else "cpu" when not said.
+    `device`: the one used, the default one when not said.
     """
-    import torch
-
-    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    chosen = device or default_device()
     on_gpu = chosen.startswith("cuda") and torch.cuda.is_available()
     return {
         "python": platform.python_version(),
@@ -44,6 +49,37 @@ def environment(device: str | None = None) -> dict[str, Any]:
         "revision": revision(),
         "packages": {name: _version(name) for name in PACKAGES},
     }
+
+
+def default_device() -> str:
+    """CUDA where there is one."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@contextmanager
+def measured(folder: Path, device: str) -> Iterator[dict[str, Any]]:
+    """Write `provenance.json` when the work is done; the caller may add facts of its own."""
+    started = time.monotonic()
+    facts: dict[str, Any] = {}
+    yield facts
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if device.startswith("cuda"):
+        facts["peak_device_bytes"] = torch.cuda.max_memory_allocated()
+    facts |= {
+        **_environment(),
+        "device": device,
+        "seconds": round(time.monotonic() - started, 1),
+        "peak_process_bytes": peak,
+        "spec": json.loads((folder / "spec.json").read_text("utf-8")),
+    }
+    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    (folder / "provenance.json").write_text(text, encoding="utf-8")
+
+
+@cache
+def _environment() -> dict[str, Any]:
+    """Asked once per process: it runs Git, and a grid has hundreds of evaluations."""
+    return environment()
 
 
 def revision() -> str | None:

@@ -19,11 +19,10 @@ from erlib.data.known import FACTS_FILE, VARIABLE
 from erlib.papers import NOTEBOOKS
 from erlib.parameters import PARAMETERS, Settings, check_parameters
 from erlib.reports.staging import staged
-from erlib.training import identity
+from erlib.training import identity, rows
 from erlib.training.archive import Archive, archive_file, pack, unpack
-from erlib.training.executors import open_store
 from erlib.training.stages import carry_out
-from erlib.training.store import Results, Store
+from erlib.training.store import Results, Store, open_store
 
 
 def export(paper: str, profile: str, root: Path) -> tuple[Path, list[str]]:
@@ -39,7 +38,7 @@ def export(paper: str, profile: str, root: Path) -> tuple[Path, list[str]]:
         assert isinstance(store, Results)
         store.begin()
         _follow(paper, profile, root)
-        facts = {"contents": identity.contents_as_json(), "reports": loading.reports_as_json()}
+        facts = {"contents": rows.contents_as_json(), "reports": loading.reports_as_json()}
         lacking = store.lacking()
         identity.forget_names()
     about = {

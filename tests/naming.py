@@ -26,8 +26,9 @@ from erlib.config import EvalSpec, RunSpec, as_plain, load_profile
 from erlib.papers.saloss import stages
 from erlib.parameters import check_parameters
 from erlib.training import identity
-from erlib.training.identity import Place, content_at, eval_hash, place_of, run_hash
+from erlib.training.identity import eval_hash, run_hash
 from erlib.training.listing import objective_text
+from erlib.training.rows import Place, content_at, place_of
 
 PROFILES = ("quick", "cpu")  # a new one is a word here, and the command above
 FOLDER = Path(__file__).parent / "names"

@@ -109,6 +109,4 @@ def scaled_attention(request: Request) -> Scores:
 
 def _read_rows(request: Request, maps: Sequence[Tensor]) -> Tensor:
     """[batch, map, token]: the read token's row of maps [batch, query, key]."""
-    rows = torch.arange(len(request.mask), device=request.mask.device)
-    read = request.classifier.read_position(request.mask)
-    return torch.stack([m[rows, read] for m in maps], dim=1)
+    return torch.stack([request.classifier.read_row(m, request.mask) for m in maps], dim=1)

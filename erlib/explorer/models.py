@@ -10,7 +10,7 @@ from erlib.data.local import local_info
 from erlib.models import Classifier, load_classifier
 from erlib.models.classifier import SETTINGS_FILE
 from erlib.models.heads import OWN
-from erlib.training.executors import default_device
+from erlib.provenance import default_device
 from erlib.training.listing import run_label
 from erlib.training.store import Sealed, Store
 

@@ -21,7 +21,7 @@ from erlib.explorer.models import Model, open_model, trained_runs
 from erlib.explorer.reading import Reading, is_slow, predict
 from erlib.explorer.texts import Place, Text, offered
 from erlib.explorer.worker import Stopped, Worker
-from erlib.training.executors import open_store
+from erlib.training.store import open_store
 
 
 def _own(name: str) -> str:

@@ -26,9 +26,8 @@ class Guidance(NamedTuple):
 
 def _attention(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
     """ATT: the read token's row of the last layer's head-averaged attention, x 100, softmax."""
-    output, rows = step.forward(), torch.arange(len(rationale))
-    read = step.classifier.read_position(step.mask)
-    row = output.attentions[-1].mean(dim=1)[rows, read]  # [batch, token]
+    attention = step.forward().attentions[-1].mean(dim=1)  # [batch, query, key]
+    row = step.classifier.read_row(attention, step.mask)
     sharpened = torch.where(step.mask.bool(), 100 * row, -1e6).softmax(dim=-1)
     return Guidance(sharpened, _spread(rationale), annotated.to(row.dtype))
 
@@ -36,8 +35,7 @@ def _attention(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
 def _rollout(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
     """ATTR: the read token's row of rollout, as it is."""
     maps = rolled_out([a.mean(dim=1) for a in step.forward().attentions])
-    read = step.classifier.read_position(step.mask)
-    row = maps[-1][torch.arange(len(rationale)), read]
+    row = step.classifier.read_row(maps[-1], step.mask)
     return Guidance(row, _spread(rationale), annotated.to(row.dtype))
 
 

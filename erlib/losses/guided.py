@@ -132,8 +132,7 @@ class ExplanationGuided:
     def _attention(self, step: Step, inputs: dict[str, Tensor] | None, counted: Tensor) -> Tensor:
         """att: the read token's row of the last layer, mean over heads, as a distribution."""
         attention = step.forward(inputs).attentions[-1].mean(dim=1)  # [batch, query, key]
-        rows = torch.arange(len(attention), device=attention.device)
-        return distribution(attention[rows, step.classifier.read_position(step.mask)], counted)
+        return distribution(step.classifier.read_row(attention, step.mask), counted)
 
 
 def distribution(scores: Tensor, counted: Tensor) -> Tensor:

@@ -57,11 +57,10 @@ class SalienceLoss:
 
     def loss(self, step: Step) -> dict[str, Tensor]:
         """The unweighted term under the name `salience`."""
-        output, batch = step.forward(), step.batch
-        rows, read = torch.arange(len(batch.ids)), step.classifier.read_position(step.mask)
-        attention = output.attentions[-1].mean(dim=1)[rows, read]  # [batch, token]
+        attention = step.forward().attentions[-1].mean(dim=1)  # [batch, query, key]
+        read = step.classifier.read_row(attention, step.mask)
         divergence = kl_divergence(
-            attention, self._salience(step), step.mask.bool(), second_softmax=self.second_softmax
+            read, self._salience(step), step.mask.bool(), second_softmax=self.second_softmax
         )
         value = divergence.sum() ** 2 if self.squared_sum else divergence.mean()
         return {"salience": value}

@@ -160,6 +160,11 @@ class Classifier:
             return torch.zeros(len(attention_mask), dtype=torch.long, device=attention_mask.device)
         return last_real_token(attention_mask)
 
+    def read_row(self, rows: Tensor, attention_mask: Tensor) -> Tensor:
+        """[B, ...] of `rows` [B, T, ...], states or an attention map: the row the head reads."""
+        texts = torch.arange(len(rows), device=rows.device)
+        return rows[texts, self.read_position(attention_mask)]
+
     @one_pass
     def forward(
         self,
@@ -225,7 +230,7 @@ class Classifier:
         last = states.last_hidden_state
         if self.task == "span":
             return self.model.get_submodule(family.span_out)(last), None
-        read = last[torch.arange(len(last), device=last.device), self.read_position(mask)]
+        read = self.read_row(last, mask)
         pooled = family.pool(self.model, read, getattr(states, "pooler_output", None))
         return self.model.get_submodule(family.out)(pooled), pooled
 

@@ -166,8 +166,8 @@ def load_classifier(
 
 def _run_directory(run: str | Path | RunSpec) -> Path:
     """The folder of a trained run in the store, by its description or how its hash begins."""
-    from erlib.training.executors import open_store  # not above: training rests on models
-    from erlib.training.identity import run_hash
+    from erlib.training.identity import run_hash  # not above: training rests on models
+    from erlib.training.store import open_store
 
     store = open_store()
     if isinstance(run, RunSpec):

@@ -16,7 +16,7 @@ from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.task import accuracy, f1_binary, f1_macro
 from erlib.papers.holes import failed
 from erlib.parameters import Settings
-from erlib.training.executors import evaluate, per_text
+from erlib.training.evaluating import evaluate, per_text
 
 SCORES: Mapping[str, tuple[str, Callable[..., float]]] = {
     "f1_macro": ("F1-macro", f1_macro),

@@ -14,9 +14,8 @@ from erlib.provenance import environment
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, reports_folder, write_whole
 from erlib.reports.markup import Html
-from erlib.training.executors import open_store
 from erlib.training.listing import failed_lines, run_label, vanished_words
-from erlib.training.store import Store
+from erlib.training.store import Store, open_store
 
 HOLES = "The cells that would rest on these are empty."
 SHOWN = 12  # hashes listed before the rest is only counted

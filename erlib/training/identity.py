@@ -10,21 +10,13 @@ the number of threads are recorded in `provenance.json`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, TypeVar
-
-from datasets import Dataset
 
 from erlib.attributions import method
 from erlib.attributions.spending import check_spending
 from erlib.config import DataSpec, EvalSpec, Extraction, RunSpec, as_plain, canonical, digest
-from erlib.data import fingerprint, select_rows
-from erlib.data.known import NeedsCorpus, facts, results_only
-from erlib.data.loading import read_split
-from erlib.data.preparation import prepared
 from erlib.errors import unknown
 from erlib.losses import OBJECTIVES, build
 from erlib.losses.objective import Guided
@@ -32,7 +24,8 @@ from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import kind
-from erlib.training.students import OWN, answers, explanations, part_of
+from erlib.training.rows import content_at, content_of, contents
+from erlib.training.students import answers, explanations
 from erlib.training.updates import update_class
 
 Spec = TypeVar("Spec", RunSpec, EvalSpec)
@@ -61,76 +54,12 @@ def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
     return remembered
 
 
-Place = tuple[str, str, str, tuple[str, ...], str, int | None]
-
-
-def place_of(data: DataSpec, split: str, rows: int | None) -> Place:
-    """All that decides which rows a description means: corpus, source, words, classes, split, rows.
-
-    A student's splits are those that its teacher's corpus has of them.
-    """
-    split = split if data.taught is None else OWN.get(split, split)
-    return data.corpus, data.source, data.words, data.classes, split, rows
-
-
-def rows_of(data: DataSpec, split: str, rows: int | None) -> Dataset:
-    """The rows that a description resolves to; for rationales, the texts they are taken from."""
-    if results_only():
-        raise NeedsCorpus(f"the corpus {data.corpus}")
-    return _rows_at(place_of(data, split, rows))
-
-
-def content_of(data: DataSpec, split: str, rows: int | None) -> str:
-    """The fingerprint of those rows."""
-    return content_at(place_of(data, split, rows))
-
-
-def size_of(data: DataSpec, split: str, rows: int | None) -> int:
-    """How many rows that are."""
-    place = place_of(data, split, rows)
-    return len(_said(place)["ids"] if facts() else _rows_at(place))
-
-
-@lru_cache(maxsize=64)
-def _rows_at(place: Place) -> Dataset:
-    corpus, source, words, classes, split, rows = place
-    part = split in OWN.values()
-    texts = read_split(corpus, "test" if part else split, source)
-    texts = prepared(texts, words=words, classes=classes)
-    return select_rows(part_of(texts, split) if part else texts, rows)
-
-
-@lru_cache(maxsize=1024)
-def content_at(place: Place) -> str:
-    """The fingerprint of the rows of this place, of the texts or as an archive has it."""
-    contents[place] = _said(place)["fingerprint"] if facts() else fingerprint(_rows_at(place))
-    return contents[place]
-
-
-contents: dict[Place, str] = {}  # the places that this process asked for
-
-
-def contents_as_json() -> dict[str, Any]:
-    """As an archive keeps them, with the ids of the rows."""
-    return {
-        json.dumps(place): {"fingerprint": found, "ids": _rows_at(place)["id"][:]}
-        for place, found in contents.items()
-    }
-
-
 def forget_names() -> None:
     """Begin anew with `contents`."""
     content_at.cache_clear()
     run_hash.cache_clear()  # type: ignore[attr-defined]
     eval_hash.cache_clear()  # type: ignore[attr-defined]
     contents.clear()
-
-
-def _said(place: Place) -> dict[str, Any]:
-    said: dict[str, Any] | None = (facts() or {})["contents"].get(json.dumps(place))
-    if said is None:
-        raise NeedsCorpus(f"the corpus {place[0]}")
-    return said
 
 
 @_by_text

@@ -34,8 +34,9 @@ from erlib.training.checkpoints import (
 )
 from erlib.training.evaluations import Evaluation, kind
 from erlib.training.failures import Diverged
-from erlib.training.identity import eval_hash, rows_of
+from erlib.training.identity import eval_hash
 from erlib.training.kinds.predictions import chance_p, predicted_rows, task_scores
+from erlib.training.rows import rows_of
 from erlib.training.updates import make_update
 from erlib.training.vanishing import Watched
 

@@ -17,8 +17,7 @@ import pandas as pd
 
 from erlib.config import digest
 from erlib.data.known import NeedsCorpus, results_only
-from erlib.training.executors import open_store
-from erlib.training.store import Results
+from erlib.training.store import Results, open_store
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")

@@ -12,19 +12,19 @@ from typing import Any
 
 from erlib.attributions.decompx import decompositions_remembered
 from erlib.config import DataSpec, EvalSpec, RunSpec
-from erlib.training.executors import (
+from erlib.training.failures import WorkerKilled
+from erlib.training.identity import eval_hash, run_hash
+from erlib.training.making import (
     fail,
     make_evaluation,
     make_run,
     origins,
     run_of,
     steps_of,
-    tell_remarks,
     with_origins,
 )
-from erlib.training.failures import WorkerKilled
-from erlib.training.identity import eval_hash, run_hash
 from erlib.training.progress import progress_bar
+from erlib.training.runs import tell_remarks
 from erlib.training.store import Store
 from erlib.training.workers import side_by_side, worker_count
 

@@ -15,17 +15,13 @@ import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.data import corpora
-from erlib.training.executors import (
-    StorePath,
-    default_device,
-    evaluate,
-    open_store,
-    origins,
-    run,
-    with_origins,
-)
+from erlib.provenance import default_device
+from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
+from erlib.training.making import origins, with_origins
+from erlib.training.runs import run
 from erlib.training.schedule import Models, make_all, most_at_once
+from erlib.training.store import StorePath, open_store
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]

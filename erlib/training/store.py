@@ -14,21 +14,25 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Any
 
 from filelock import FileLock, Timeout
 
-from erlib.data.known import NeedsCorpus
+from erlib.config import store_root
+from erlib.data.known import NeedsCorpus, results_only
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
+StorePath = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
@@ -374,3 +378,13 @@ def checksum(path: Path) -> str:
     """The sha256 of a file."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+def open_store(store: StorePath = None) -> Store:
+    """The store at this path (see `config.store_root` for the default), one object per path."""
+    return _store(store_root(store).resolve(), Results if results_only() else Store)
+
+
+@lru_cache(maxsize=8)
+def _store(root: Path, access: type[Store]) -> Store:
+    return access(root)

@@ -21,8 +21,8 @@ from erlib.losses import Step
 from erlib.losses.interpretability import PERCENTS, best_tokens
 from erlib.models.learned_attention import calibrate
 from erlib.training.checkpoints import begin_from
-from erlib.training.executors import open_store
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
+from erlib.training.store import open_store
 from tests.attributions.test_better_than_random import SPEC
 
 LR, BATCH, STEPS, TEXTS = 5e-5, 16, 60, 300

@@ -255,6 +255,10 @@ def test_decoders_read_the_last_real_token_and_encoders_the_first() -> None:
     assert last_real_token(mask).tolist() == [2, 0, 3]
     assert tiny.classifier("gpt2").read_position(mask).tolist() == [2, 0, 3]
     assert tiny.classifier("bert").read_position(mask).tolist() == [0, 0, 0]
+    attention = torch.arange(48.0).reshape(3, 4, 4)  # [batch, query, key]
+    rows = [attention[0, 2], attention[1, 0], attention[2, 3]]
+    assert torch.equal(tiny.classifier("gpt2").read_row(attention, mask), torch.stack(rows))
+    assert torch.equal(tiny.classifier("bert").read_row(attention, mask), attention[:, 0])
 
 
 @families

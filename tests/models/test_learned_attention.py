@@ -12,7 +12,7 @@ from erlib.models import load_classifier
 from erlib.models.families import family_of
 from erlib.models.layers import attention_scores, queries_keys
 from erlib.models.learned_attention import EXPLAINERS, START, calibrate, entropy, explain
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 from erlib.training.updates import PlainUpdate
 from tests import tiny
 

@@ -32,9 +32,9 @@ from erlib.papers.agreement.groups import combined
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as claims_of
-from erlib.training.executors import run
 from erlib.training.identity import eval_hash, run_hash
 from erlib.training.kinds.agreement import METHODS
+from erlib.training.runs import run
 
 PARAMETERS = {"profile": "quick", "data": None, "seeds": [1, 2, 3], "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip

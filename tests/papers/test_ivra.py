@@ -14,9 +14,10 @@ from erlib.papers.ivra.examples import LINE, examples, figure_3, figure_4, laid_
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
-from erlib.training.executors import fail, open_store
 from erlib.training.failures import Diverged
 from erlib.training.identity import run_hash
+from erlib.training.making import fail
+from erlib.training.store import open_store
 
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip

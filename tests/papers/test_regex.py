@@ -43,10 +43,11 @@ from erlib.papers.regex.systems import (
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
-from erlib.training.executors import fail, open_store
 from erlib.training.failures import Diverged
 from erlib.training.identity import run_hash
 from erlib.training.kinds import attack, faithfulness, predictions
+from erlib.training.making import fail
+from erlib.training.store import open_store
 from tests import tiny
 
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",

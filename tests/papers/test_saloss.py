@@ -15,9 +15,11 @@ from erlib.papers.saloss import audit, claims, examples, figures, prose, stages,
 from erlib.parameters import check_parameters
 from erlib.reports import decide, paper_table
 from erlib.reports.claims import claims as listed
-from erlib.training.executors import fail, open_store, per_text
+from erlib.training.evaluating import per_text
 from erlib.training.failures import Diverged
 from erlib.training.identity import run_hash
+from erlib.training.making import fail
+from erlib.training.store import open_store
 
 PARAMETERS = {"profile": "cpu", "data": None, "seeds": None, "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip

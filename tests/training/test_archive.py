@@ -19,17 +19,11 @@ from erlib.config import CheckpointRule, DataSpec, EvalSpec, ModelSpec, Optimise
 from erlib.data.known import VARIABLE, NeedsCorpus
 from erlib.data.loading import load_data
 from erlib.results import from_archives
-from erlib.training import identity
+from erlib.training import identity, rows
 from erlib.training.archive import Archive, narrow, pack, unpack, widen, wordless
-from erlib.training.executors import (
-    evaluate,
-    open_store,
-    per_epoch,
-    per_text,
-    run,
-    trained_folder,
-)
-from erlib.training.store import Store
+from erlib.training.evaluating import evaluate, per_epoch, per_text
+from erlib.training.runs import run, trained_folder
+from erlib.training.store import Store, open_store
 from tests import tiny
 
 ABOUT = {"paper": "tiny", "profile": "quick"}
@@ -63,7 +57,7 @@ def collected(file, runs, evals):
         for spec in runs:
             for each in spec.each_epoch:
                 per_epoch(spec, each)
-        contents = identity.contents_as_json()
+        contents = rows.contents_as_json()
         pack(file, store, {"contents": contents, "reports": {}}, ABOUT)
     return Archive(file)
 
@@ -88,7 +82,7 @@ def nothing_to_read(monkeypatch):
 
     def hide():
         monkeypatch.delenv("ERLIB_DATA")
-        identity._rows_at.cache_clear()
+        rows._rows_at.cache_clear()
 
     return hide
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from erlib.config import CheckpointRule
-from erlib.training import executors
-from erlib.training.executors import run
+from erlib.training import making
 from erlib.training.identity import run_hash
+from erlib.training.runs import run
 
 RESULT = ("model.safetensors", "metrics.json", "history.csv")
 
@@ -25,7 +25,7 @@ def long(spec):
 
 def interrupted(spec, store, monkeypatch, steps=22):
     """The folder of a run that was stopped in its fourth epoch, and how to train again."""
-    train = executors.train
+    train = making.train
 
     def stopping(this, folder, device, on_step, *others):
         done = []
@@ -38,7 +38,7 @@ def interrupted(spec, store, monkeypatch, steps=22):
         return train(this, folder, device, count, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(executors, "train", stopping)
+        patch.setattr(making, "train", stopping)
         with pytest.raises(KeyboardInterrupt):
             run([spec], store=store)
     return store / "runs" / f"{run_hash(spec)}.partial"
@@ -57,7 +57,7 @@ def halve(path):
 
 def first_step(spec, store, monkeypatch):
     """From which step on a run is trained when it is started again."""
-    train, begun = executors.train, []
+    train, begun = making.train, []
 
     def watching(this, folder, device, on_step, *others):
         def count(terms, n):
@@ -67,7 +67,7 @@ def first_step(spec, store, monkeypatch):
         return train(this, folder, device, count, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(executors, "train", watching)
+        patch.setattr(making, "train", watching)
         run([spec], store=store)
     return begun[0]
 

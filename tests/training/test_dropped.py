@@ -11,11 +11,13 @@ from erlib.cli import main
 from erlib.config import EvalSpec, OptimiserSpec
 from erlib.explorer.models import trained_runs
 from erlib.models import load_classifier
-from erlib.training import executors
-from erlib.training.executors import evaluate, make_run, open_store, run, trained_folder
+from erlib.training import making
+from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
+from erlib.training.making import make_run
+from erlib.training.runs import run, trained_folder
 from erlib.training.stages import Stage, carry_out, listed_in, no_model, nothing
-from erlib.training.store import MODEL, Store, checksum
+from erlib.training.store import MODEL, Store, checksum, open_store
 
 HERE = {"executor": "local", "device": "cpu"}
 
@@ -35,9 +37,9 @@ def dropped(spec, tmp_path, monkeypatch):
 @pytest.fixture
 def trainings(monkeypatch):
     """The seeds of the runs that are trained, in order."""
-    seeds, train = [], executors.train
+    seeds, train = [], making.train
     monkeypatch.setattr(
-        executors, "train", lambda spec, *others: seeds.append(spec.seed) or train(spec, *others)
+        making, "train", lambda spec, *others: seeds.append(spec.seed) or train(spec, *others)
     )
     monkeypatch.setenv("ERLIB_WORKERS", "1")
     return seeds

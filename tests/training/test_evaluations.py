@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
 from erlib.config import EvalSpec
-from erlib.training import executors
+from erlib.training import making
+from erlib.training.evaluating import evaluate, per_text
 from erlib.training.evaluations import KINDS
-from erlib.training.executors import evaluate, per_text
 from erlib.training.identity import eval_hash, run_hash
 from erlib.training.kinds.predictions import span_overlap
 
@@ -75,7 +75,7 @@ def test_specials_are_among_the_ranked_tokens(plausibility, tmp_path):
 
 
 def test_an_interrupted_evaluation_goes_on_with_the_parts_it_has(spec, tmp_path, monkeypatch):
-    monkeypatch.setattr(executors, "CHUNK", 4)
+    monkeypatch.setattr(making, "CHUNK", 4)
     wanted = EvalSpec(spec, spec.data, "test", "predictions")
     kind, calls = KINDS["predictions"], []
 

@@ -13,9 +13,13 @@ from erlib.config import DataSpec, EvalSpec, Extraction, canonical, run_spec_fro
 from erlib.data.schema import to_dataset
 from erlib.metrics.fresh import extracted
 from erlib.models import load_classifier
-from erlib.training import executors, identity
-from erlib.training.executors import evaluate, open_store, per_text, resolve_rows, run
-from erlib.training.identity import rows_of, run_hash
+from erlib.training import identity, making
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.identity import run_hash
+from erlib.training.making import resolve_rows
+from erlib.training.rows import rows_of
+from erlib.training.runs import run
+from erlib.training.store import open_store
 
 
 def fresh(spec, **options):
@@ -114,7 +118,7 @@ def test_words_are_scored_in_the_document_of_a_pair_alone(spec, tmp_path, monkey
     ]
     pairs = to_dataset(rows, "pair", ["no", "yes"])
     run([spec], store=tmp_path / "store")
-    monkeypatch.setattr(executors, "rows_of", lambda data, split, rows: pairs)
+    monkeypatch.setattr(making, "rows_of", lambda data, split, rows: pairs)
     wanted = EvalSpec(spec, DataSpec("movies", "local", 32), "test", "word_scores",
                       method="attention", level="word")  # fmt: skip
     (scores,) = per_text(wanted, store=tmp_path / "store")["scores"]

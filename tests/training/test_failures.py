@@ -23,10 +23,12 @@ from erlib.config import (
     term,
     update,
 )
-from erlib.training import executors
+from erlib.training import making
+from erlib.training.evaluating import evaluate, per_text
 from erlib.training.evaluations import KINDS
-from erlib.training.executors import evaluate, open_store, per_text, run
 from erlib.training.identity import eval_hash, run_hash
+from erlib.training.runs import run
+from erlib.training.store import open_store
 
 REPOSITORY = Path(__file__).parents[2]
 RESULT = ("model.safetensors", "metrics.json", "history.csv")
@@ -52,7 +54,7 @@ def same_results(a, b, specs):
 
 def dying_once(marker, victim, at):
     """`train`, whose process is killed at a step of one run, the first time that it gets there."""
-    train = executors.train
+    train = making.train
 
     def dying(spec, folder, device, on_step, *others):
         steps = []
@@ -83,7 +85,7 @@ def test_forty_runs_with_two_that_diverge_and_one_killed_worker_give_38_undistur
     good = [small.with_seed(seed) for seed in range(38)]
     run(good, store=tmp_path / "undisturbed")
     marker, bad = tmp_path / "killed", [wild(small), wild(small.with_seed(38))]
-    monkeypatch.setattr(executors, "train", dying_once(marker, good[20], at=3))
+    monkeypatch.setattr(making, "train", dying_once(marker, good[20], at=3))
     table = run([*good[:7], bad[0], *good[7:30], bad[1], *good[30:]], store=tmp_path / "disturbed")
     assert marker.exists()
     assert (
@@ -122,18 +124,18 @@ def test_a_dev_loss_that_is_no_number_is_a_divergence_too(spec, tmp_path):
 def test_a_failed_run_is_told_of_again_but_not_trained_until_it_is_forgotten(
     spec, tmp_path, monkeypatch
 ):
-    store, train = open_store(tmp_path / "store"), executors.train
+    store, train = open_store(tmp_path / "store"), making.train
 
     def out_of_memory(*_):
         raise MemoryError("3 GB asked for")
 
-    monkeypatch.setattr(executors, "train", out_of_memory)
+    monkeypatch.setattr(making, "train", out_of_memory)
     with pytest.warns(UserWarning, match="3 GB asked for; perhaps for lack of memory.*WORKERS=1"):
         first = run([spec], store=store.root)
-    monkeypatch.setattr(executors, "train", lambda *_: pytest.fail("tried again"))
+    monkeypatch.setattr(making, "train", lambda *_: pytest.fail("tried again"))
     pd.testing.assert_frame_equal(first, run([spec], store=store.root))
     assert [path.name for path in store.forget("failed")] == [run_hash(spec)]
-    monkeypatch.setattr(executors, "train", train)
+    monkeypatch.setattr(making, "train", train)
     assert run([spec], store=store.root)["status"].tolist() == ["done"]
     assert store.forget("failed") == []
     assert not (store.root / "runs" / run_hash(spec) / "failure.json").exists()
@@ -149,8 +151,8 @@ def test_what_rests_on_a_failed_run_is_failed_without_being_trained(spec, tmp_pa
         replace(spec, start=replace(spec, start=bad, seed=8), seed=9),
     ]
     monkeypatch.setenv("ERLIB_WORKERS", "1")  # to see what is trained
-    trained, train = [], executors.train
-    monkeypatch.setattr(executors, "train", lambda s, *o: trained.append(s) or train(s, *o))
+    trained, train = [], making.train
+    monkeypatch.setattr(making, "train", lambda s, *o: trained.append(s) or train(s, *o))
     store = tmp_path / "store"
     table = run([*resting, spec], store=store)
     assert table["status"].tolist() == ["failed"] * 4 + ["done"]
@@ -235,14 +237,14 @@ def test_an_evaluation_that_kills_its_workers_fails_and_the_others_of_its_run_do
 @ONE_FAILED
 def test_a_run_that_kills_every_worker_fails_and_the_others_finish(spec, tmp_path, monkeypatch):
     monkeypatch.setenv("ERLIB_WORKERS", "2")
-    train = executors.train
+    train = making.train
 
     def fatal(this, *others):
         if this.seed == 4:
             os.kill(os.getpid(), signal.SIGKILL)
         return train(this, *others)
 
-    monkeypatch.setattr(executors, "train", fatal)
+    monkeypatch.setattr(making, "train", fatal)
     runs = [spec.with_seed(seed) for seed in (3, 4, 5)]
     table = run(runs, store=tmp_path / "store")
     assert table["status"].tolist() == ["done", "failed", "done"]
@@ -254,7 +256,7 @@ def test_interruptions_are_no_failures(spec, tmp_path, monkeypatch, error):
     def stop(*_):
         raise error
 
-    monkeypatch.setattr(executors, "train", stop)
+    monkeypatch.setattr(making, "train", stop)
     with pytest.raises(error):
         run([spec], store=tmp_path / "store")
     assert list(open_store(tmp_path / "store").sealed("runs")) == []
@@ -264,7 +266,7 @@ def test_a_full_disk_is_no_failure_of_the_run(spec, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(executors, "train", full)
+    monkeypatch.setattr(making, "train", full)
     with pytest.raises(OSError, match="No space left"):
         run([spec], store=tmp_path / "store")
     assert list(open_store(tmp_path / "store").sealed("runs")) == []
@@ -273,7 +275,7 @@ def test_a_full_disk_is_no_failure_of_the_run(spec, tmp_path, monkeypatch):
 def test_a_run_whose_parent_is_killed_has_not_failed(spec, tmp_path, monkeypatch):
     """Its worker finds nobody to tell of its steps."""
     monkeypatch.setenv("ERLIB_WORKERS", "2")
-    train = executors.train
+    train = making.train
 
     def slow(this, folder, device, on_step, *others):
         def pause(terms, n):
@@ -283,7 +285,7 @@ def test_a_run_whose_parent_is_killed_has_not_failed(spec, tmp_path, monkeypatch
 
         return train(this, folder, device, pause, *others)
 
-    monkeypatch.setattr(executors, "train", slow)
+    monkeypatch.setattr(making, "train", slow)
     parent = os.fork()
     if parent == 0:
         run([spec, spec.with_seed(9)], store=tmp_path / "store")

@@ -13,13 +13,13 @@ from erlib.attributions.registry import METHODS
 from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
 from erlib.losses import OBJECTIVES, explanation, guided
 from erlib.models import jwa
-from erlib.training import identity
+from erlib.training import identity, rows
 from erlib.training.evaluations import KINDS
 from tests import corpus
 
 
 def forget():
-    for cached in (identity._rows_at, identity.content_at, identity.run_hash, identity.eval_hash):
+    for cached in (rows._rows_at, rows.content_at, identity.run_hash, identity.eval_hash):
         cached.cache_clear()
 
 

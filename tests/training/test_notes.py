@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from erlib.data.known import VARIABLE, NeedsCorpus
-from erlib.training.executors import open_store
 from erlib.training.notes import noted
+from erlib.training.store import open_store
 
 
 @pytest.fixture

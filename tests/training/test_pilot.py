@@ -12,9 +12,9 @@ from erlib.config import CheckpointRule, ModelSpec, OptimiserSpec, term, update
 from erlib.losses import Step, Weighted
 from erlib.models.learned_attention import calibrate, explain
 from erlib.training import loop
-from erlib.training.executors import run
 from erlib.training.identity import run_hash
 from erlib.training.pilot import PilotUpdate, Teacher
+from erlib.training.runs import run
 from erlib.training.updates import PlainUpdate
 from tests import tiny
 

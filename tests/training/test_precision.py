@@ -23,10 +23,12 @@ from erlib.config import (
 )
 from erlib.models import load_classifier
 from erlib.models.precision import warn_if_slow
-from erlib.training import executors, loop
-from erlib.training.executors import open_store, run
+from erlib.training import loop, making
 from erlib.training.identity import run_hash
 from erlib.training.listing import run_label
+from erlib.training.rows import rows_of
+from erlib.training.runs import run
+from erlib.training.store import open_store
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +101,7 @@ def test_dev_scores_are_those_of_the_kept_weights_in_float32(spec, tmp_path):
     bf16 = at("bf16", spec)
     (row,) = run([bf16], store=tmp_path).to_dict("records")
     kept = load_classifier(str(folder(tmp_path, bf16))).eval()
-    held_out = kept.encode(executors.rows_of(spec.data, "dev", None), max_length=32)
+    held_out = kept.encode(rows_of(spec.data, "dev", None), max_length=32)
     again = loop.dev_scores(kept, held_out, loop.Weighted(spec.objective), 8, False)
     assert {name: row[name] for name in again} == again
 
@@ -120,7 +122,7 @@ def test_an_interrupted_bf16_run_ends_with_the_bytes_of_an_unbroken_one(
 ):
     bf16 = at("bf16", spec)
     run([bf16], store=tmp_path / "whole")
-    train = executors.train
+    train = making.train
 
     def stopped(spec, folder, device, on_step, *others):
         done = []
@@ -133,7 +135,7 @@ def test_an_interrupted_bf16_run_ends_with_the_bytes_of_an_unbroken_one(
         return train(spec, folder, device, count, *others)
 
     with monkeypatch.context() as patched:
-        patched.setattr(executors, "train", stopped)
+        patched.setattr(making, "train", stopped)
         with pytest.raises(KeyboardInterrupt):
             run([bf16], store=tmp_path / "broken")
     run([bf16], store=tmp_path / "broken")
@@ -168,7 +170,7 @@ def test_every_strategy_trains_in_bf16_with_losses_near_those_of_fp32(spec, tmp_
 
 
 def test_tf32_is_refused_on_a_cpu_before_anything_is_trained(spec, tmp_path, monkeypatch):
-    monkeypatch.setattr(executors, "train", lambda *a: pytest.fail("trained"))
+    monkeypatch.setattr(making, "train", lambda *a: pytest.fail("trained"))
     with pytest.raises(ValueError, match="tf32 is how NVIDIA's GPUs multiply"):
         run([spec, at("tf32", spec)], store=tmp_path, device="cpu")
 

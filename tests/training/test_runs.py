@@ -19,8 +19,11 @@ from transformers import get_linear_schedule_with_warmup
 from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict
 from erlib.models import load_classifier
 from erlib.training import loop
-from erlib.training.executors import make_run, open_store, per_epoch, per_text, run
+from erlib.training.evaluating import per_epoch, per_text
 from erlib.training.identity import run_hash
+from erlib.training.making import make_run
+from erlib.training.runs import run
+from erlib.training.store import open_store
 from erlib.training.updates import linear_schedule
 
 REPOSITORY = Path(__file__).parents[2]
@@ -71,9 +74,10 @@ def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not(spec, tmp_p
 KILLED_IN_STEP_9 = """
 import json, os, signal, sys
 from erlib.config import run_spec_from_dict
-from erlib.training import executors
+from erlib.training import making
+from erlib.training.runs import run
 
-train = executors.train
+train = making.train
 
 def dying(spec, folder, device, on_step, *others):
     steps = []
@@ -83,8 +87,8 @@ def dying(spec, folder, device, on_step, *others):
             os.kill(os.getpid(), signal.SIGKILL)
     return train(spec, folder, device, count, *others)
 
-executors.train = dying
-executors.run([run_spec_from_dict(json.loads(sys.argv[1]))], store=sys.argv[2])
+making.train = dying
+run([run_spec_from_dict(json.loads(sys.argv[1]))], store=sys.argv[2])
 """
 
 
@@ -109,7 +113,7 @@ def test_a_run_killed_in_the_middle_ends_with_the_bytes_of_an_unbroken_one(spec,
 
 def test_a_finished_run_is_not_trained_again(spec, tmp_path, monkeypatch):
     first = run([spec], store=tmp_path / "store")
-    monkeypatch.setattr("erlib.training.executors.train", lambda *a: pytest.fail("trained again"))
+    monkeypatch.setattr("erlib.training.making.train", lambda *a: pytest.fail("trained again"))
     second = run([spec], store=tmp_path / "store")
     pd.testing.assert_frame_equal(first, second)
 

@@ -24,16 +24,14 @@ from erlib.config import (
 )
 from erlib.data import load_data
 from erlib.models import load_classifier
-from erlib.training.executors import (
-    default_device,
-    evaluate,
-    open_store,
-    per_text,
-    resolve_rows,
-    run,
-)
-from erlib.training.identity import eval_hash, rows_of, run_hash
+from erlib.provenance import default_device
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.identity import eval_hash, run_hash
 from erlib.training.kinds.predictions import predict
+from erlib.training.making import resolve_rows
+from erlib.training.rows import rows_of
+from erlib.training.runs import run
+from erlib.training.store import open_store
 from tests import tiny
 
 BRIEF = OptimiserSpec(lr=5e-3, epochs=1, batch_size=8)

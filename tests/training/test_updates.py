@@ -14,8 +14,8 @@ from erlib.config import CheckpointRule, OptimiserSpec, term, update
 from erlib.losses import Step, Weighted
 from erlib.models import load_classifier
 from erlib.training import loop
-from erlib.training.executors import run
 from erlib.training.identity import run_hash
+from erlib.training.runs import run
 from erlib.training.updates import ConstrainedUpdate, PlainDescent, PlainUpdate, linear_schedule
 from tests import tiny
 

@@ -16,8 +16,9 @@ from erlib.models import load_classifier
 from erlib.models.families import body_of
 from erlib.reports import footer
 from erlib.training import loop
-from erlib.training.executors import open_store, run
 from erlib.training.identity import run_hash
+from erlib.training.runs import run
+from erlib.training.store import open_store
 from erlib.training.vanishing import Watched, has_gradient
 from tests import tiny
 

@@ -15,8 +15,9 @@ import pytest
 import torch
 
 from erlib.config import DataSpec, EvalSpec
-from erlib.training.executors import evaluate, run
+from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
+from erlib.training.runs import run
 from erlib.training.workers import one_thread, side_by_side, worker_count
 
 

@@ -34,9 +34,10 @@ from erlib.papers.agreement.systems import (
 from erlib.papers.holes import failed
 from erlib.papers.trained import untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import open_store, per_epoch, per_text
+from erlib.training.evaluating import per_epoch, per_text
 from erlib.training.identity import run_hash
 from erlib.training.stages import Results
+from erlib.training.store import open_store
 
 NAMES = {
     "deeplift": "DeepLIFT",

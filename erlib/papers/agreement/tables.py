@@ -30,7 +30,7 @@ from erlib.papers.agreement.systems import (
 )
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import Beside, beside, paper_table
-from erlib.training.identity import size_of
+from erlib.training.rows import size_of
 
 PRINTED_PAIRS = {"JWA": "table1a_jwa", "DBERT": "table1b_dbert"}
 SIGNS = {"kendall_tau": "τ", "pearson_r": "r"}

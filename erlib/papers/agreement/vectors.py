@@ -15,9 +15,8 @@ from erlib.config import DataSpec, digest
 from erlib.models import load_classifier
 from erlib.models.jwa import VERSION, start_folder
 from erlib.parameters import Settings
-from erlib.training.executors import open_store
-from erlib.training.identity import content_of, rows_of
-from erlib.training.store import checksum
+from erlib.training.rows import content_of, rows_of
+from erlib.training.store import checksum, open_store
 
 VARIABLE = "ERLIB_GLOVE"
 

@@ -21,10 +21,10 @@ from erlib.papers.er_lens.stages import (
 from erlib.papers.er_lens.study import Study
 from erlib.papers.er_lens.systems import GUIDES
 from erlib.papers.holes import or_hole
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import per_text
 from erlib.training.kinds.predictions import predict
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 
 EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 NO_SURER = "texts no surer than the empty input kept, with ε as what is normalised by"

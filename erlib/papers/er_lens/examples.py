@@ -9,7 +9,7 @@ from erlib.papers.er_lens.systems import TECHNIQUES
 from erlib.papers.holes import as_text, or_hole
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 
 SYSTEMS_SHOWN = ("Baseline", "ER+Att", "ER-C+AttR")
 SIGNED = {"IXG": "er_lens_signed"}  # a reader wants to see what speaks against the class

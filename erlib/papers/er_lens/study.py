@@ -32,7 +32,9 @@ from erlib.papers.er_lens.systems import (
 from erlib.papers.holes import failed
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, per_text, trained_folder
+from erlib.provenance import default_device
+from erlib.training.evaluating import per_text
+from erlib.training.runs import trained_folder
 from erlib.training.stages import Results
 
 MEASURES = {

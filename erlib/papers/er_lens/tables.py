@@ -28,8 +28,8 @@ from erlib.papers.er_lens.systems import (
 )
 from erlib.papers.holes import as_table, or_hole
 from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
-from erlib.training.identity import rows_of
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 
 MODES = {"Joint": "joint", "Constrained": "constrained"}
 SCOPES = {"Local": ("ATT",), "Global": GLOBAL}

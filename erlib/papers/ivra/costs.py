@@ -38,11 +38,11 @@ from erlib.papers.ivra.systems import (
     trained,
 )
 from erlib.parameters import Settings
+from erlib.provenance import default_device
 from erlib.timing import timed_in_turn
-from erlib.training.executors import default_device
-from erlib.training.identity import rows_of
 from erlib.training.loop import train
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 from erlib.training.workers import one_thread
 
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10

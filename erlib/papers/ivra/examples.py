@@ -33,7 +33,7 @@ from erlib.papers.ivra.systems import (
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
 from erlib.reports.style import BLUE, ORANGE, SIGNED, figure_style, new_figure
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 
 WORDS = (8, 18)  # of a quoted text
 LINE = 116  # characters of a drawn line

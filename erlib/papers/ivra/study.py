@@ -19,10 +19,13 @@ from erlib.papers.ivra.measurements import Cell
 from erlib.papers.ivra.systems import CRITERIA, answers_as
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, open_store, per_text, trained_folder
+from erlib.provenance import default_device
+from erlib.training.evaluating import per_text
 from erlib.training.failures import FAILED, RestsOnFailure
 from erlib.training.identity import run_hash
+from erlib.training.runs import trained_folder
 from erlib.training.stages import Results
+from erlib.training.store import open_store
 
 # criterion → the column of its evaluation's summary, and what `directions` calls it
 VALUES = {

@@ -35,8 +35,8 @@ from erlib.papers.regex.grid import (
 from erlib.papers.regex.study import METRICS, WORDS, Study, trained
 from erlib.papers.regex.systems import GUIDED, PERCENT, SYSTEMS, objective, run_spec
 from erlib.parameters import Settings
-from erlib.training.identity import rows_of
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 from erlib.training.updates import make_update
 
 BATCHES = 10  # on which the remembered guide is compared with a fresh one

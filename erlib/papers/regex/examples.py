@@ -16,8 +16,8 @@ from erlib.papers.regex.systems import data_spec, sets
 from erlib.parameters import Settings
 from erlib.reports import heatmap
 from erlib.reports.markup import Html
-from erlib.training.identity import rows_of
 from erlib.training.kinds.predictions import predict
+from erlib.training.rows import rows_of
 
 LOOKED_AT = 40  # texts of the test split among which examples are chosen
 SHOWN = 10  # per cent of the words that are listed

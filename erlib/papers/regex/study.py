@@ -14,7 +14,9 @@ from erlib.models import Classifier, load_classifier
 from erlib.papers.holes import failed
 from erlib.papers.trained import deciding, untrained_models
 from erlib.parameters import Settings
-from erlib.training.executors import default_device, per_text, trained_folder
+from erlib.provenance import default_device
+from erlib.training.evaluating import per_text
+from erlib.training.runs import trained_folder
 from erlib.training.stages import Results
 
 METRICS = {

@@ -10,8 +10,8 @@ from erlib.models import load_classifier
 from erlib.papers.holes import as_table, or_hole
 from erlib.papers.regex.systems import RATIO, run_spec, sets
 from erlib.parameters import Settings
-from erlib.training.identity import rows_of
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 
 
 @or_hole(as_table)

@@ -26,8 +26,8 @@ from erlib.papers.saloss.systems import (
 )
 from erlib.papers.saloss.tables import SHOWN, measured
 from erlib.parameters import Settings
-from erlib.training.identity import rows_of
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of
 from erlib.training.stages import Results
 
 Effect = tuple[str, str, str, float, float]

@@ -25,7 +25,7 @@ from erlib.papers.saloss.tables import FUNCTIONS, NAMES, measured
 from erlib.papers.trained import deciding
 from erlib.parameters import Settings
 from erlib.reports.claims import decidable
-from erlib.training.executors import per_text
+from erlib.training.evaluating import per_text
 from erlib.training.stages import Results
 
 Measured = dict[str, dict[str, Any]]

@@ -15,8 +15,8 @@ from erlib.papers.saloss.stages import example_scores, prediction_spec, supports
 from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, row_of, task_of, tasks
 from erlib.parameters import Settings
 from erlib.reports.markup import Html
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import per_text
+from erlib.training.rows import rows_of
 from erlib.training.stages import Results
 
 # The texts of Table 4 in its order, by words that no other text of their set has

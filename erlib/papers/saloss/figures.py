@@ -15,7 +15,7 @@ from erlib.papers.saloss.systems import BASELINE, SALOSS, TAGGED, tasks
 from erlib.papers.saloss.tables import measured
 from erlib.parameters import Settings
 from erlib.reports.style import figure_style, new_figure, palette
-from erlib.training.executors import per_text
+from erlib.training.evaluating import per_text
 from erlib.training.stages import Results
 
 MOST = 0.8  # words in more than this share of the texts are left out

@@ -32,9 +32,9 @@ from erlib.papers.saloss.systems import (
 )
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import beside, paper_table
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of, size_of
+from erlib.training.evaluating import per_text
 from erlib.training.notes import noted
+from erlib.training.rows import rows_of, size_of
 from erlib.training.stages import Results
 
 SIGNS = {method: sign for sign, method in ATTRIBUTIONS.items()} | {"random": "random"}

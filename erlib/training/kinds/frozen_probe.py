@@ -14,8 +14,8 @@ from erlib.config import RunSpec
 from erlib.data.encoding import Encoded, batch_indices
 from erlib.models import Classifier, load_classifier
 from erlib.training.evaluations import Evaluation, evaluation
-from erlib.training.identity import rows_of
 from erlib.training.kinds.predictions import task_scores
+from erlib.training.rows import rows_of
 
 
 @evaluation("frozen_probe", version=1, summarise=task_scores)

@@ -11,9 +11,11 @@ from scipy.stats import kendalltau, pearsonr
 from erlib.attributions import attribute
 from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec
 from erlib.models import load_classifier
+from erlib.training.evaluating import per_epoch
 from erlib.training.evaluations import KINDS, Evaluation, kind
-from erlib.training.executors import per_epoch, run
-from erlib.training.identity import eval_hash, rows_of
+from erlib.training.identity import eval_hash
+from erlib.training.rows import rows_of
+from erlib.training.runs import run
 from tests import corpus, tiny
 
 ASKED = EvalSpec(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from erlib.config import EvalSpec
-from erlib.training.executors import evaluate, per_text
+from erlib.training.evaluating import evaluate, per_text
 from erlib.training.kinds.attack import _summary, greedy
 
 

@@ -8,8 +8,9 @@ from scipy.stats import spearmanr
 
 from erlib.config import EvalSpec
 from erlib.models import load_classifier
-from erlib.training.executors import evaluate, per_text
-from erlib.training.identity import rows_of, run_hash
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.identity import run_hash
+from erlib.training.rows import rows_of
 
 
 def test_consistency_compares_the_distances_of_states_and_of_explanations(spec, tmp_path):

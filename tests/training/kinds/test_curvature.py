@@ -8,7 +8,7 @@ import torch
 
 from erlib.config import DataSpec, EvalSpec
 from erlib.training.evaluations import Evaluation, kind
-from erlib.training.identity import rows_of
+from erlib.training.rows import rows_of
 from tests import corpus, tiny
 
 

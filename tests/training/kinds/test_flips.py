@@ -13,9 +13,10 @@ from erlib.config import EvalSpec
 from erlib.data.encoding import collate
 from erlib.metrics.flips import removal_counts
 from erlib.models import load_classifier
-from erlib.training.executors import evaluate, per_text
-from erlib.training.identity import rows_of, run_hash
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.identity import run_hash
 from erlib.training.kinds.flips import by_type
+from erlib.training.rows import rows_of
 from tests import tiny
 
 

@@ -12,8 +12,8 @@ from transformers import AutoModel
 
 from erlib.config import EvalSpec
 from erlib.models import load_classifier
-from erlib.training.executors import evaluate, per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.rows import rows_of
 
 
 def vectors_by_hand(name, rows, length):

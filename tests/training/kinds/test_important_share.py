@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from erlib.config import EvalSpec
-from erlib.training.executors import evaluate, per_text
+from erlib.training.evaluating import evaluate, per_text
 
 
 def test_important_tokens_are_counted_above_each_of_nine_thresholds(spec, tmp_path):

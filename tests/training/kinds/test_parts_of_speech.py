@@ -10,8 +10,8 @@ from scipy.special import softmax
 
 from erlib.config import EvalSpec
 from erlib.data.parts_of_speech import tag_words
-from erlib.training.executors import per_text
-from erlib.training.identity import rows_of
+from erlib.training.evaluating import per_text
+from erlib.training.rows import rows_of
 
 
 def test_scores_are_a_distribution_over_the_words_and_follow_the_attributions(spec, tmp_path):

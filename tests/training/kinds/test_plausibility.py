@@ -8,9 +8,10 @@ import pytest
 from erlib.config import EvalSpec
 from erlib.metrics.plausibility import auc
 from erlib.models import load_classifier
-from erlib.training.executors import evaluate, per_text
-from erlib.training.identity import rows_of, run_hash
+from erlib.training.evaluating import evaluate, per_text
+from erlib.training.identity import run_hash
 from erlib.training.kinds.plausibility import by_word
+from erlib.training.rows import rows_of
 from tests import tiny
 
 

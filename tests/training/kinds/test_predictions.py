@@ -9,8 +9,8 @@ import torch
 
 from erlib.config import DataSpec, EvalSpec
 from erlib.training.evaluations import Evaluation, kind
-from erlib.training.identity import rows_of
 from erlib.training.kinds.predictions import chance_p, task_scores
+from erlib.training.rows import rows_of
 from tests import corpus, tiny
 
 
