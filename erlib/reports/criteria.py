@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from erlib.errors import unknown
+from erlib.metrics.scales import SCALES
 from erlib.reports.cells import AXES, Cell, Pattern, matching, printed
 from erlib.reports.ledger import known_paper
 
@@ -29,13 +30,6 @@ UNITS = ("seeds", "distance", "models", "repetitions")
 PROFILES = ("quick", "cpu", "night", "gpu", "paper")
 SEEDS = {"CORR": 5, "SPREAD": 8}  # the fewest with which a claim is attempted; else three
 TEXTS = 50  # the fewest with which a cell counts as measured
-SCALES: dict[str, Callable[[float], float]] = {
-    "identity": float,
-    "logit": lambda share: math.log(share / (1 - share)),
-    "logit-percent": lambda percent: math.log(percent / (100 - percent)),
-    "fisher-z": math.atanh,
-    "log": math.log,
-}
 CRITERION = ("where", "says", "why", "rule", "join", "by", "side", "margin", "because", "contrast",
              "claims", "metrics", "pool", "seeds", "texts", "excludes", "given", "cannot",
              "night")  # fmt: skip
@@ -257,7 +251,7 @@ def _difference(
 
 def _scaled(number: float, scale: str) -> float:
     try:
-        return SCALES[scale](number)
+        return SCALES[scale].forward(number)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{number} has no {scale}: exclude what is so by identity") from None
 
