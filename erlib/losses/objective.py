@@ -41,9 +41,7 @@ class Step:
         for seen, output in self._passes:
             if all(a is b for a, b in zip(seen, arguments, strict=True)):
                 return output
-        output = self.classifier.forward(
-            self.batch.inputs if inputs is None else inputs, gate=gate
-        )
+        output = self.classifier.forward(self.batch.inputs if inputs is None else inputs, gate=gate)
         self._passes.append((arguments, output))
         return output
 

@@ -176,9 +176,7 @@ def about_training(study: Study, results: Results) -> str:
             f"its task ({RULE}).{tested}"
         )
     why = why_untrained(weak, lambda specs: _by_model(study.settings, own, specs))
-    return (
-        f"{counts} {why} Nothing follows from them but what they cost in accuracy.{tested}"
-    )
+    return f"{counts} {why} Nothing follows from them but what they cost in accuracy.{tested}"
 
 
 def _below_on_test(study: Study) -> str:

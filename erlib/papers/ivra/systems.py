@@ -182,9 +182,7 @@ def follows(settings: Settings, stage: str) -> bool:
     return short or settings.grid.get("from_baseline", False)
 
 
-def continued(
-    settings: Settings, base: str, task: Task, seed: int, stage: str = "full"
-) -> RunSpec:
+def continued(settings: Settings, base: str, task: Task, seed: int, stage: str = "full") -> RunSpec:
     """The Baseline, trained on as long as a model of this stage that begins from it."""
     first, sizes = baseline(settings, base, task, seed), recipe(settings, task, stage)
     return replace(
