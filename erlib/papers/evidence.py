@@ -14,6 +14,7 @@ from functools import cache
 
 import numpy as np
 
+from erlib.errors import unknown
 from erlib.metrics.estimates import Evidence
 from erlib.metrics.moderation import ALONE, Prior, pool
 from erlib.metrics.rules import (
@@ -78,7 +79,7 @@ class _Study:
     """A paper's claims, with what was measured of their contrasts and what the pools know."""
 
     def __init__(self, claims: Mapping[str, Criterion], read: Read, given: Given) -> None:
-        self.claims, self.read, self.given = claims, read, given
+        self.claims, self.read, self.given = claims, read, _named(claims, given)
         also = [
             under(claims[name], metric)
             for claim in claims.values()
@@ -178,6 +179,18 @@ def under(claim: Criterion, metric: str) -> Criterion:
     return replace(claim, contrasts=tuple(map(moved, claim.contrasts)))
 
 
+def _named(claims: Mapping[str, Criterion], given: Given) -> Given:
+    """What is given, if all of it belongs to a claim and its contrast."""
+    for claim, contrasts in given.items():
+        if claim not in claims:
+            raise unknown("claim", claim, claims)
+        names = [contrast.name for contrast in claims[claim].contrasts]
+        for name in contrasts:
+            if name not in names:
+                raise unknown(f"contrast of {claim}", name, names)
+    return given
+
+
 def same(old: Word, new: Word) -> Outcome:
     """The verdict on one verdict beside another; a claim that holds in direction holds."""
     sides = {"holds (direction)": "holds"}
@@ -206,8 +219,8 @@ def _too_few(part: Part, claim: Criterion) -> str:
     evidence = part.evidence
     if part.seeds < claim.seeds:
         return f"{part.seeds} of the {claim.seeds} {part.unit}s that it takes are measured"
-    if evidence is not None and 0 < evidence.texts < claim.texts:
-        return f"{evidence.texts} texts are too few"
+    if 0 < part.texts < claim.texts:
+        return f"{part.texts} texts are too few"
     if evidence is not None and evidence.constant:
         return "every seed has the same difference: an identity, which decides nothing"
     return ""

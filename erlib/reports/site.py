@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,18 +11,24 @@ from typing import Any
 
 from markupsafe import Markup
 
-from erlib.reports.claims import interval, short, tally
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html, counted, label
+from erlib.reports.recorded import by_chance, folded, interval, short, tally
 from erlib.reports.render import page
 
 LEGEND = {
-    "holds": "on the claimed side, and large enough",
+    "holds": "as claimed, and large enough",
     "holds (direction)": "on the claimed side, but smaller",
-    "inconclusive": "the runs do not decide",
-    "fails": "the other way, or far smaller than claimed",
+    "leans with": "towards the paper, not surely",
+    "open": "the runs do not decide",
+    "inconclusive": "the runs do not decide",  # reports made by older rules
+    "leans against": "against the paper, not surely",
+    "no difference": "next to nothing of what is claimed",
+    "fails": "the other way, or beyond the margin",
+    "not attempted": "too little measured to decide",
 }
+FILES = ("claims.csv", "claims_parts.csv", "artefacts.csv")
 NAMES = {
     "er_lens": "ER lens",
     "regex": "REGEX",
@@ -50,7 +57,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         verdicts=_columns(site.claims),
         costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
-        files=[f for f in ("claims.csv", "artefacts.csv") if (site.reports / f).exists()],
+        files=[f for f in FILES if (site.reports / f).exists()],
     )
     write_whole(site.reports / "index.html", html)
     return site.reports / "index.html"
@@ -66,6 +73,10 @@ class _Site:
     @property
     def claims(self) -> list[dict[str, str]]:
         return read_rows(self.reports / "claims.csv")
+
+    @property
+    def parts(self) -> list[dict[str, str]]:
+        return read_rows(self.reports / "claims_parts.csv")
 
     @property
     def sources(self) -> dict[str, dict[str, Any]]:
@@ -94,7 +105,7 @@ class _Site:
             "page": own_page,
             "failed": failed,
             "counts": tally(claims),
-            "claims": [_claim(r, anchors) for r in claims],
+            "claims": [_claim(r, anchors, self._parts(r)) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
             "figures": [
                 figure
@@ -102,6 +113,11 @@ class _Site:
                 if r["kind"] == "figure" and (figure := self._figure(r, anchors))
             ],
         }
+
+    def _parts(self, claim: Row) -> list[dict[str, str]]:
+        return [
+            r for r in self.parts if (r["paper"], r["claim"]) == (claim["paper"], claim["claim"])
+        ]
 
     def _table(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str]:
         csv = f"tables/{row['paper']}-{row['id']}.csv"
@@ -126,7 +142,7 @@ class _Site:
         }
 
 
-def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
+def _claim(row: Row, anchors: Mapping[str, str], parts: Sequence[Row]) -> dict[str, Any]:
     badge = badge_html(row["verdict"])
     sources = [
         {"label": label(source), "href": anchors.get(source, "")}
@@ -146,7 +162,8 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         "interval": interval(row),
         "unit": f"{row['unit']} ({row['part']})" if row["part"] else row["unit"],
         "seeds": row["seeds"],
-        "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
+        "reason": " ".join(f"{t.rstrip('.')}." for t in (row["reason"], *notes) if t),
+        "parts": folded(parts) if len(parts) > 1 else "",
         "picture": interval_svg(row),
         "sources": sources,
         "href": next((s["href"] for s in sources if s["href"]), ""),
@@ -155,9 +172,8 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
 
 def interval_svg(row: Row) -> Html:
     """Our interval and estimate (line, dot), no effect (dots), the paper's (diamond), to scale."""
-    numbers = {
-        k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]
-    }
+    read = {k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]}
+    numbers = {k: value for k, value in read.items() if math.isfinite(value)}
     if "our_value" not in numbers:
         return Html("")
     null = float(row["no_effect"])
@@ -168,7 +184,7 @@ def interval_svg(row: Row) -> Html:
         f'<line x1="{at["null"]:.1f}" x2="{at["null"]:.1f}" y1="1" y2="17" stroke="currentColor" '
         'stroke-dasharray="2 2"/>'
     ]
-    if "ci_low" in at:
+    if "ci_low" in at and "ci_high" in at:
         shapes.append(
             f'<line x1="{at["ci_low"]:.1f}" x2="{at["ci_high"]:.1f}" y1="9" y2="9" '
             'stroke="#3d96cf" stroke-width="3" stroke-linecap="round"/>'
@@ -188,11 +204,12 @@ def _said(row: Row) -> str:
 
 
 def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
-    """The verdicts as columns: what each means, and how many claims have it."""
+    """The verdicts that were given as columns: what each means, and how many claims have it."""
     given = [r["verdict"] for r in claims]
     return [
         {"verdict": v, "badge": badge_html(v), "count": given.count(v), "meaning": meaning}
         for v, meaning in LEGEND.items()
+        if v in given
     ]
 
 
@@ -229,7 +246,10 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
         text += f"{counted(len(claims), 'claim')} evaluated: {tally(claims)}."
-    if few:
+    older = any(r["verdict"] == "inconclusive" for r in claims)  # made by older rules
+    if claims and not older:
+        text += f" {by_chance(claims)}"
+    if few and older:
         which = "All" if len(few) == len(claims) else f"{len(few)} of them"
         rest = "rests" if len(few) == 1 < len(claims) else "rest"
         text += f" {which} {rest} on fewer than three seeds, which decide nothing."

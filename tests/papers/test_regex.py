@@ -672,10 +672,17 @@ def test_undefined_texts_of_a_model_are_counted_once(settings):
 def test_runs_that_learnt_nothing_are_named(settings):
     runs = [run_spec(settings, "Baseline", "SST", seed) for seed in settings.seeds]
     runs += [run_spec(settings, "Baseline", "SST", 0, small=True), untrained(settings)]
-    table = pd.DataFrame({"spec": runs, "dev_accuracy": [0.7, 0.65, 0.72, 0.5, 0.1],
-                          "dev_majority": 0.5, "dev_chance_p": [0.001] * 3 + [0.5] * 2})
-    readers = pd.DataFrame({"spec": [c.spec.run for c in fresh(settings)][:2],
-                            "dev_chance_p": [0.5, 0.001]})
+    table = pd.DataFrame(
+        {
+            "spec": runs,
+            "dev_accuracy": [0.7, 0.65, 0.72, 0.5, 0.1],
+            "dev_majority": 0.5,
+            "dev_chance_p": [0.001] * 3 + [0.5] * 2,
+        }
+    )
+    readers = pd.DataFrame(
+        {"spec": [c.spec.run for c in fresh(settings)][:2], "dev_chance_p": [0.5, 0.001]}
+    )
     said = prose.about_training(settings, {"runs": table, "classifiers": readers})
     assert "+20, +15, +22 for the Baselines" in said and "4 runs and 2 classifiers" in said
     assert "Not trained, themselves or the model whose rationales they read (" in said
@@ -735,9 +742,7 @@ def test_variants_are_compared_with_what_is_trained_as_long(settings):
     table = claims._Faithfulness(Planted(settings), ablated(settings))
     one_term = "w/o virtual adversarial training"
     before = table.as_long_as(one_term, "w/o robustness improvement")
-    of_one, of_both = (
-        table.cells["SST->SST", system, "aGa", 0] for system in (one_term, before)
-    )
+    of_one, of_both = (table.cells["SST->SST", system, "aGa", 0] for system in (one_term, before))
     assert before == WITHOUT_BOTH and of_both.rows == of_one.rows
     assert replace(of_both.run, objective=of_one.run.objective) == of_one.run
     assert table.as_long_as("w/o explanation guided training", "REGEX") == "REGEX"

@@ -395,8 +395,12 @@ def test_where_no_model_is_trained_nothing_is_said_and_nothing_stops(settings, m
     for module in (claims, figures, tables):
         monkeypatch.setattr(module, "per_text", fake_per_text)
     assert prose.about_flips(settings, results).startswith("On no set are all models trained")
-    about = [prose.about_fresh(settings, results), prose.about_functions(settings, results),
-             prose.about_tags(settings, results), prose.about_training(settings, results)]
+    about = [
+        prose.about_fresh(settings, results),
+        prose.about_functions(settings, results),
+        prose.about_tags(settings, results),
+        prose.about_training(settings, results),
+    ]
     assert all(about) and "nan" not in " ".join(about)  # fmt: skip
     assert figures.figure_1(settings, results)[0].axes
     for claim, measured in claims.measure_claims(settings, results).items():
