@@ -205,7 +205,10 @@ def _of_share(contrast: Contrast, read: Read) -> Measured:
     seeds = read(difference.after)
     if not seeds:
         return Measured(why="it was not measured")
-    return Measured(fixed=Share(round(sum(one.value for one in seeds.values())), len(seeds)))
+    counted = [one.value for one in seeds.values()]
+    if not set(counted) <= {0.0, 1.0}:
+        raise ValueError(f"{difference.after}: a share of seeds has 1 or 0 for each, got {counted}")
+    return Measured(fixed=Share(int(sum(counted)), len(counted)))
 
 
 def _compared(difference: Difference, contrast: Contrast, fewest: int, read: Read) -> _Compared:
