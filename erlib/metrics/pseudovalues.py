@@ -26,14 +26,15 @@ def jackknife(
 
 
 def spread(after: ArrayLike, before: ArrayLike) -> Floats:
-    """Of log(variance after / variance before), seeds in pairs."""
+    """Of log(variance after / variance before), seeds in pairs; not finite without any spread."""
     a, b = np.asarray(after, dtype=float), np.asarray(before, dtype=float)
 
     def log_ratio(seeds: Sequence[Hashable]) -> float:
         kept = np.array(seeds, dtype=int)
         return float(np.log(a[kept].var(ddof=1)) - np.log(b[kept].var(ddof=1)))
 
-    return jackknife(range(a.size), log_ratio)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return jackknife(range(a.size), log_ratio)
 
 
 def distances(across: Pairs, within: Pairs) -> Floats:
@@ -55,14 +56,17 @@ def _mean(pairs: Pairs, kept: set[Hashable]) -> float:
 
 
 def models(pairs: Pairs) -> Floats:
-    """Of the mean over pairs of models, by model; one that is in every pair is not left out.
-
-    Three pairs of three models are not three observations.
-    """
-    named = list(dict.fromkeys(model for pair in pairs for model in pair))
-    always = {model for model in named if all(model in pair for pair in pairs)}
+    """Of the mean over pairs of models, by model: three pairs of three models are not three."""
+    units = observed(pairs)
+    always = {model for pair in pairs for model in pair} - set(units)
 
     def mean(kept: Sequence[Hashable]) -> float:
         return _mean(pairs, {*kept, *always})
 
-    return jackknife([model for model in named if model not in always], mean)
+    return jackknife(units, mean)
+
+
+def observed(pairs: Pairs) -> list[Hashable]:
+    """The models that can be left out: not one that is in every pair."""
+    named = dict.fromkeys(model for pair in pairs for model in pair)
+    return [model for model in named if not all(model in pair for pair in pairs)]

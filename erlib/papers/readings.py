@@ -21,12 +21,13 @@ from erlib.metrics.estimates import (
     text_draws,
 )
 from erlib.metrics.moderation import Prior
-from erlib.metrics.pseudovalues import Pairs, distances, models, spread
+from erlib.metrics.pseudovalues import Pairs, distances, models, observed, spread
 from erlib.metrics.scales import SCALES, Scale
 from erlib.reports.cells import Cell
 from erlib.reports.criteria import Contrast, Criterion, Difference
 
 Floats = NDArray[np.float64]
+FEWEST = 3  # seeds or models for a jackknife of pairs
 DRAWS = 200  # of the texts, for a statistic that is no mean over them
 
 
@@ -141,8 +142,13 @@ class Measured:
 def of_given(given: Evidence | Distances | Correlated, contrast: Contrast) -> Measured:
     """What a paper gives that is no difference of cells."""
     if isinstance(given, Correlated):
+        if max((len(np.unique(x)) for x, _ in given.points.values()), default=0) < 4:
+            return Measured(why="no system has the four seeds that a correlation takes")
         return Measured(fixed=correlation_of(given.points), texts=given.texts)
     if isinstance(given, Distances):
+        seeds = {seed for pair in given.within for seed in pair}
+        if len(seeds) < FEWEST:
+            return Measured(why=f"{len(seeds)} of the {FEWEST} seeds that it takes are measured")
         scale = SCALES[contrast.scale]
         across, within = (
             {pair: scale.of(distance) for pair, distance in pairs.items()}
@@ -192,6 +198,8 @@ def measure(contrast: Contrast, criterion: Criterion, read: Read, seeds: int) ->
     if contrast.rule == "SPREAD":
         ends = [[[one.terms[s][end][1].value for s in common] for end in (0, 1)] for one in kept]
         by_cell = np.array([spread(after, before) for after, before in ends])
+        if not np.isfinite(by_cell).all():
+            return Measured(untrained=untrained, why="seeds with one value have no spread")
         evidence = Evidence(by_cell.mean(axis=0))
     else:
         evidence = _with_texts(by_cell.mean(axis=0), kept, common, scale)
@@ -293,9 +301,10 @@ def _of_models(found: Sequence[_Compared], fewest: int, scale: Scale) -> Measure
         bases.append(_base([one], list(one.terms)))
     if 2 * len(pairs) < len(found):
         return Measured(why=_missing(found, len(pairs), 1))
+    units = len(observed(pairs))
+    if units < max(fewest, FEWEST):
+        return Measured(why=f"{units} of the {fewest} models that it takes are measured")
     by_model = models(pairs)
-    if by_model.size < fewest:
-        return Measured(why=f"{by_model.size} of the {fewest} models that it takes are measured")
     evidence = Evidence(by_model, base=float(np.mean(bases)))
     return Measured(evidence, cells=tuple(pairs.values()))
 

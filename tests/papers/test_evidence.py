@@ -317,7 +317,9 @@ def test_two_independent_noises_are_not_the_same_conclusion():
     rng = np.random.default_rng(0)
 
     def read(cell):
-        return {s: Reading(50 + rng.normal(0, 3)) for s in range(3)}
+        if cell.table.startswith("table"):
+            return {s: Reading(50 + rng.normal(0, 3)) for s in range(3)}
+        return None
 
     assert decide_claims("er_lens", read, profile="night")["ER-C22"].word in (
         "open",
@@ -331,3 +333,26 @@ def test_a_contrast_that_two_claims_name_counts_once_in_its_pool():
     twice = {**ones, **{("b", x): measured for (_, x), measured in ones.items()}}
     assert priors(ones) == priors(twice)
     assert set(priors(ones)) == {"er_lens/auc_x100/identity"}
+
+
+def test_too_little_for_a_jackknife_or_a_correlation_is_not_attempted():
+    c19 = criterion("ER-C19")
+    given = {
+        "ER-C8": {"in domain": Distances({(0, 1): 0.5, (1, 0): 0.5}, {(0, 1): 0.5})},
+        "ER-C19": {c.name: Correlated({"Baseline": ([1.0], [2.0])}) for c in c19.contrasts},
+    }
+    found = decide_claims("er_lens", lambda cell: None, given, profile="night")
+    assert found["ER-C8"].parts[0].why == "2 of the 3 seeds that it takes are measured"
+    assert found["ER-C19"].parts[0].why == "no system has the four seeds that a correlation takes"
+    two = {("Init#1|Baseline", "Init#2"): [0.3], ("Init#1|REGEX", "Init#2"): [0.4]}
+    assert verdict("RX-C8", two, "regex").word == "not attempted"
+    flat = {"Baseline": [90.0] * 8, "ER+Att": list(np.arange(8.0))}
+    assert (
+        verdict("ER-C3", flat, profile="paper").parts[0].why
+        == "seeds with one value have no spread"
+    )
+
+
+def test_a_share_of_seeds_is_made_of_ones_and_zeros():
+    with pytest.raises(ValueError, match="a share of seeds has 1 or 0 for each"):
+        verdict("ER-C18", {"ER-C+IxG": [0.5, 1.0]})

@@ -40,11 +40,14 @@ def cells(paper, claim, values):
 def test_er_c22_held_as_two_noises_are_alike_and_is_open():
     rng = np.random.default_rng(0)
     words = []
+
+    def read(cell):
+        if cell.table.startswith("table"):
+            return {s: Reading(50 + rng.normal(0, 3)) for s in range(3)}
+        return None
+
     for _ in range(5):
-        found = decide_claims(
-            "er_lens", lambda cell: {s: Reading(50 + rng.normal(0, 3)) for s in range(3)},
-            profile="night",
-        )  # fmt: skip
+        found = decide_claims("er_lens", read, profile="night")
         words.append(found["ER-C22"].word)
     assert "holds" not in words
 
