@@ -140,7 +140,7 @@ class Joined:
 
 
 def join(parts: Sequence[Outcome]) -> Joined:
-    """One verdict from all parts that a claim names, those not attempted included (metrics.md §13.7).
+    """One verdict from all parts that a claim names, also those not attempted (metrics.md §13.7).
 
     For the claim every part at its own level: intersection–union. Against it any part, at Holm's.
     """

@@ -29,16 +29,8 @@ from erlib.metrics.rules import (
     join,
 )
 from erlib.metrics.scales import SCALES, Scale
-from erlib.papers.readings import (
-    Correlated,
-    Distances,
-    Measured,
-    Read,
-    Reading,
-    Readings,
-    measure,
-    of_given,
-)
+from erlib.papers.measured import Measured, measure, of_given
+from erlib.papers.readings import Correlated, Distances, Read, Reading, Readings
 from erlib.reports.criteria import Contrast, Criterion, criteria
 from erlib.reports.parts import Part
 from erlib.reports.verdicts import Verdict

@@ -6,7 +6,7 @@ import pytest
 
 from erlib.metrics.scales import SCALES
 from erlib.papers.evidence import Correlated, Distances, Evidence, Reading, decide_claims, priors
-from erlib.papers.readings import Measured, measure
+from erlib.papers.measured import Measured, measure
 from erlib.reports.cells import Cell
 from erlib.reports.criteria import criteria
 
