@@ -219,8 +219,10 @@ def _too_few(part: Part, claim: Criterion) -> str:
 
 
 def _base(contrast: Contrast, evidence: Evidence | None) -> float:
-    """What the contrast is compared with, in the metric's unit."""
-    return evidence.base if evidence is not None else contrast.level or math.nan
+    """What the contrast is compared with, in the metric's unit; NaN if it is not known."""
+    if evidence is not None and not math.isnan(evidence.base):
+        return evidence.base
+    return math.nan if contrast.level is None else contrast.level
 
 
 def _question(
@@ -271,6 +273,11 @@ def _margin(contrast: Contrast, base: float) -> tuple[float, float]:
         return -math.log(1 + margin), math.log(1 + margin)
     if contrast.scale == "identity":
         return -margin, margin
+    if math.isnan(base):
+        raise ValueError(
+            f"'{contrast.name}': a margin on {contrast.scale} stands at the Baseline's mean: "
+            "give the evidence a base"
+        )
     return scale.of(base - margin) - scale.of(base), scale.of(base + margin) - scale.of(base)
 
 

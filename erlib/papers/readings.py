@@ -25,9 +25,9 @@ class Reading:
     """One cell of one seed: the value in the paper's unit, and the texts that it comes from.
 
     `texts`: a Series, of which the value is `times` the mean, or a DataFrame, of which it is
-    `statistic`; by id of the text. Undefined texts are NaN. `trained`: a model that has not learnt
-    its task decides nothing. `chosen`: the model itself chose the texts (its easy ones, say), so
-    that those of two models need not be the same.
+    `statistic`; by the id of the text, which no text of another set should have. Undefined texts
+    are NaN. `trained`: a model that has not learnt its task decides nothing. `chosen`: the model
+    itself chose the texts (its easy ones, say), so that those of two models need not be the same.
     """
 
     value: float

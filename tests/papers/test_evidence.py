@@ -356,3 +356,34 @@ def test_too_little_for_a_jackknife_or_a_correlation_is_not_attempted():
 def test_a_share_of_seeds_is_made_of_ones_and_zeros():
     with pytest.raises(ValueError, match="a share of seeds has 1 or 0 for each"):
         verdict("ER-C18", {"ER-C+IxG": [0.5, 1.0]})
+
+
+def test_a_margin_on_a_scale_stands_at_the_baselines_mean():
+    name = "Grad norm|*|confidence"
+    given = {"AG-C11": {name: Evidence([0.01, 0.02, -0.01])}}
+    (part,) = (
+        p
+        for p in decide_claims("agreement", lambda cell: None, given, profile="night")[
+            "AG-C11"
+        ].parts
+        if p.name == name
+    )
+    assert part.question.high == pytest.approx(np.arctanh(0.2))  # of r = 0, the contrast's level
+    lacking = {"IV-C2": {"ELECTRA|LIME": Evidence([0.0, 0.1, 0.2])}}
+    with pytest.raises(ValueError, match="give the evidence a base"):
+        decide_claims("ivra", lambda cell: None, lacking, profile="night")
+
+
+def test_less_than_the_gain_elsewhere_is_a_difference_of_differences():
+    values = {
+        ("Baseline", "SST-Dev/IXG"): [50.0, 51.0, 52.0],
+        ("ER-C+IxG", "SST-Dev/IXG"): [70.0, 71.1, 71.9],
+        ("Baseline", "Movies/IXG"): [40.0, 42.0, 44.0],
+        ("ER-C+IxG", "Movies/IXG"): [45.0, 47.2, 48.9],
+        ("Baseline", "Yelp-50/IXG"): [40.0, 42.0, 44.0],
+        ("ER-C+IxG", "Yelp-50/IXG"): [47.0, 49.2, 50.9],
+    }
+    weaker = verdict("ER-C15", values).parts[-1]
+    by_hand = np.mean([[5, 5.2, 4.9], [7, 7.2, 6.9]], axis=0) - [20.0, 20.1, 19.9]
+    assert weaker.evidence.differences == pytest.approx(by_hand)
+    assert weaker.tested.word == "holds" and weaker.name == "IXG weaker than in domain"
