@@ -170,3 +170,10 @@ def test_every_verdict_has_its_place_in_the_list():
     assert {
         word(effect(1, 10.0), m, e) for m in np.linspace(-9, 9, 19) for e in (0.5, 1, 3)
     } <= set(WORDS)
+
+
+def test_no_difference_of_one_part_among_many_is_tested_at_holms_level():
+    barely = part(1.0, 0.9)  # 90 % interval −.48 to 2.48, within ±2.5
+    assert barely.word == "no difference" and barely.nil > 0.025
+    assert join([barely]).word == "no difference"
+    assert join([part(8.0), barely]).word == "open"

@@ -387,3 +387,12 @@ def test_less_than_the_gain_elsewhere_is_a_difference_of_differences():
     by_hand = np.mean([[5, 5.2, 4.9], [7, 7.2, 6.9]], axis=0) - [20.0, 20.1, 19.9]
     assert weaker.evidence.differences == pytest.approx(by_hand)
     assert weaker.tested.word == "holds" and weaker.name == "IXG weaker than in domain"
+
+
+def test_a_margin_is_at_most_a_quarter_of_what_explanation_loss_alone_gains():
+    low = [50.0, 51.0, 49.5, 50.5]
+    values = {"Baseline": low, "ER+AttR": plus(0.2, low), "ER+IxG": plus(0.2, low)}
+    values |= {"Lexpl(R)": plus(8.0, low), "Lexpl(I)": plus(40.0, low)}
+    found = verdict("ER-C5", values)
+    assert [part.question.high for part in found.parts] == pytest.approx([2.0, 5.0])
+    assert [part.question.low for part in found.parts] == pytest.approx([-2.0, -5.0])
