@@ -4,7 +4,7 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-usage: ./run_all.sh [--profile quick|cpu|paper] [--only PAPER,…] [--seeds N,…]
+usage: ./run_all.sh [--profile quick|cpu|night|paper] [--only PAPER,…] [--seeds N,…]
                     [--data packaged|local|hub] [--executor local] [--retry-failed] [--plan]
        ./run_all.sh --lab
        ./run_all.sh --help
@@ -20,6 +20,7 @@ options:
   --profile P    how much to compute (default: quick)
                    quick  a first look: a slice of the packaged data
                    cpu    an afternoon on a laptop: the packaged data, the seeds that decide claims
+                   night  a night or two: the small models on the papers' corpora; needs --data local's files
                    paper  the papers' own models, data and seeds; needs CUDA and the hub
   --only A,B     only these papers, such as er_lens (default: all that the profile has)
   --seeds 1,2,3  these seeds instead of the profile's
@@ -78,7 +79,7 @@ check_options() {
                 ;;
         esac
         case $option in
-            --profile) check_choice "$option" "$value" quick cpu paper ;;
+            --profile) check_choice "$option" "$value" quick cpu night paper ;;
             --data) check_choice "$option" "$value" packaged local hub ;;
             --executor) check_choice "$option" "$value" local ;;
             --seeds) check_list "$option" "$value" '[0-9]+' "whole numbers" ;;

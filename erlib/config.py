@@ -24,7 +24,7 @@ import numpy as np
 from erlib.errors import unknown
 
 SOURCES = ("packaged", "local", "hub")
-PROFILES = ("quick", "cpu", "paper")
+PROFILES = ("quick", "cpu", "night", "paper")
 EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")
@@ -333,11 +333,26 @@ def _data(plain: dict[str, Any]) -> DataSpec:
 
 
 def load_profile(name: str) -> dict[str, Any]:
-    """The profile's file: for each paper its grid, its roles and its sizes, as data."""
+    """The profile's file: for each paper its grid, its roles and its sizes, as data.
+
+    A profile that `inherits` another says only what differs.
+    """
     if name not in PROFILES:
         raise unknown("profile", name, PROFILES)
     text = (files("erlib") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    own = tomllib.loads(text)
+    parent = own.pop("inherits", None)
+    return overlaid(load_profile(parent), own) if parent else own
+
+
+def overlaid(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`under` with what `over` says differently: tables are merged, anything else is replaced."""
+    both = {
+        name: overlaid(under[name], over[name])
+        for name in under.keys() & over.keys()
+        if isinstance(under[name], dict) and isinstance(over[name], dict)
+    }
+    return {**under, **over, **both}
 
 
 def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:

@@ -20,6 +20,7 @@ from erlib.config import (
     canonical,
     later,
     load_profile,
+    overlaid,
     run_gigabytes,
     run_spec_from_dict,
     term,
@@ -126,3 +127,22 @@ def test_a_plan_knows_what_a_model_takes_on_disk():
     weights = 49152 * 576 + 3 * (2 * 576 * 576 + 2 * 576 * 192 + 3 * 576 * 1536)
     assert size["smollm2", 3] == pytest.approx(4 * weights / 1e9, rel=0.05)
     assert run_gigabytes(load_profile("paper"), RUN) == pytest.approx(0.49, abs=0.01)
+
+
+def test_a_profile_that_inherits_merges_tables_and_replaces_all_else():
+    under = {"seeds": [0, 1, 2], "rate": {"ATT": 1.0, "IXG": 4.0}, "model": "minilm"}
+    over = {"seeds": [5], "rate": {"IXG": 2.0}, "short": {"epochs": 1}}
+    assert overlaid(under, over) == {
+        "seeds": [5], "rate": {"ATT": 1.0, "IXG": 2.0}, "model": "minilm", "short": {"epochs": 1}
+    }  # fmt: skip
+    assert under["rate"] == {"ATT": 1.0, "IXG": 4.0}
+
+
+def test_night_is_cpu_with_what_it_says_itself():
+    night, cpu = load_profile("night"), load_profile("cpu")
+    assert "inherits" not in night and night["source"] == "local"
+    assert night["megabytes"] == cpu["megabytes"]
+    assert night["er_lens"]["optimiser"] == cpu["er_lens"]["optimiser"]
+    assert night["regex"]["optimiser"] == cpu["regex"]["optimiser"] | {
+        "batch_size": 16, "precision": "bf16"
+    }  # fmt: skip

@@ -59,7 +59,7 @@ def test_trained_seeds_decide_and_where_there_are_none_the_first_stands_alone():
     assert deciding({}) == []
 
 
-@pytest.mark.parametrize("profile", ["cpu", "paper"])
+@pytest.mark.parametrize("profile", ["cpu", "night", "paper"])
 def test_runs_that_claims_rest_on_are_judged_by_a_hundred_dev_texts(profile):
     def asked(options, path=()):
         for name, value in options.items():

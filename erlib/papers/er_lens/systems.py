@@ -125,9 +125,9 @@ def sweep_spec(settings: Settings, guide: str | None, weight: float, seed: int) 
     """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
 
     No guide: λ = 0, which is the same for all of them; their losses are measured and have no part
-    in it. Where the profile has short runs, this is one, perhaps on fewer texts.
+    in it. Where systems are short runs, this is one, perhaps on fewer texts.
     """
-    short = "short" in settings.grid
+    short = settings.grid.get("started")
     base = _started(settings, seed) if short else run_spec(settings, "Baseline", seed)
     rows = settings.grid["sweep"].get("train_rows", base.data.train_rows)
     base = replace(base, data=replace(base.data, train_rows=rows))

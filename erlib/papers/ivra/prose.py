@@ -147,8 +147,8 @@ def about_data(settings: Settings) -> str:
     missing = [t.paper for t in every if not t.spans and transfer_target(settings, t) is None]
     if missing:
         lines.append(f"No second set of the kind of {', '.join(missing)}: no transfer there.")
-    for corpus in dict.fromkeys(t.corpus for t in sets):
-        report = corpus_report(corpus, settings.source)
+    for corpus, source in {t.corpus: t.source or settings.source for t in sets}.items():
+        report = corpus_report(corpus, source)
         if report.dropped:
             dropped = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
             lines.append(f"Left out of {corpus} by rule: {dropped}.")

@@ -60,11 +60,15 @@ LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient 
 
 @dataclass(frozen=True)
 class Task:
-    """A corpus in the place of one of the paper's sets; `kind` is the set whose recipe it takes."""
+    """A corpus in the place of one of the paper's sets; `kind` is the set whose recipe it takes.
+
+    `source`: where the corpus is read, if its role names another place than the settings.
+    """
 
     paper: str
     corpus: str
     kind: str
+    source: str | None = None
 
     @property
     def spans(self) -> bool:
@@ -92,7 +96,7 @@ class System:
 
 def tasks(settings: Settings, base: str) -> list[Task]:
     """The tasks of a base model that the profile has, in the paper's order."""
-    every = [Task(name, settings.roles[role], name) for name, role in ROLES.items()]
+    every = [task_named(settings, name) for name in ROLES]
     return [t for t in every if t.paper in settings.grid["bases"][base]["tasks"]]
 
 
@@ -100,7 +104,9 @@ def task_named(settings: Settings, paper: str) -> Task:
     """The task that is or stands in for this set of the paper."""
     if paper not in ROLES:
         raise unknown("task", paper, ROLES)
-    return Task(paper, settings.roles[ROLES[paper]], paper)
+    role = settings.roles[ROLES[paper]]
+    named = {"corpus": role} if isinstance(role, str) else role
+    return Task(paper, kind=paper, **named)
 
 
 def transfer_target(settings: Settings, task: Task) -> Task | None:
@@ -144,7 +150,7 @@ def data_spec(
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
         task.corpus,
-        settings.source,
+        task.source or settings.source,
         sizes["max_length"],
         sizes.get("train_rows"),
         sizes.get("dev_rows"),
