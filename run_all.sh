@@ -20,7 +20,7 @@ options:
   --profile P    how much to compute (default: quick)
                    quick  a first look: a slice of the packaged data
                    cpu    an afternoon on a laptop: the packaged data, the seeds that decide claims
-                   night  a night or two: the small models on the papers' corpora; needs --data local's files
+                   night  24 core-hours, no GPU: the papers' corpora under ERLIB_DATA, five seeds
                    paper  the papers' own models, data and seeds; needs CUDA and the hub
   --only A,B     only these papers, such as er_lens (default: all that the profile has)
   --seeds 1,2,3  these seeds instead of the profile's
