@@ -4,8 +4,9 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-usage: ./run_all.sh [--profile quick|cpu|paper] [--only PAPER,…] [--seeds N,…]
+usage: ./run_all.sh [--profile quick|cpu|night|paper] [--only PAPER,…] [--seeds N,…]
                     [--data packaged|local|hub] [--executor local] [--retry-failed] [--plan]
+       ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
 
@@ -20,6 +21,7 @@ options:
   --profile P    how much to compute (default: quick)
                    quick  a first look: a slice of the packaged data
                    cpu    an afternoon on a laptop: the packaged data, the seeds that decide claims
+                   night  24 core-hours, no GPU: the papers' corpora under ERLIB_DATA, five seeds
                    paper  the papers' own models, data and seeds; needs CUDA and the hub
   --only A,B     only these papers, such as er_lens (default: all that the profile has)
   --seeds 1,2,3  these seeds instead of the profile's
@@ -29,6 +31,7 @@ options:
                    hub       the papers' data sets from the hub
   --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
   --retry-failed try again what failed in earlier starts
+  --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
   --plan         print what would be computed and what it costs, and compute nothing
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
@@ -61,7 +64,7 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --retry-failed --plan --lab --help"
+    local known="--profile --only --seeds --data --executor --retry-failed --from-results --plan --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
@@ -78,7 +81,7 @@ check_options() {
                 ;;
         esac
         case $option in
-            --profile) check_choice "$option" "$value" quick cpu paper ;;
+            --profile) check_choice "$option" "$value" quick cpu night paper ;;
             --data) check_choice "$option" "$value" packaged local hub ;;
             --executor) check_choice "$option" "$value" local ;;
             --seeds) check_list "$option" "$value" '[0-9]+' "whole numbers" ;;
@@ -86,6 +89,7 @@ check_options() {
             *)
                 case $1 in
                     --plan | --retry-failed) ;;
+                    --from-results) fetching=no ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"
                         lab=yes
@@ -104,7 +108,7 @@ for argument in "$@"; do
         exit
     fi
 done
-lab=no
+lab=no fetching=yes
 check_options "$@"
 
 enter_repository "${BASH_SOURCE[0]}"

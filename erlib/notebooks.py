@@ -11,14 +11,15 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
 import papermill
 from jupyter_client.manager import AsyncKernelManager
 
+from erlib.catalogue import paper as paper_named
 from erlib.config import store_root
-from erlib.papers import NOTEBOOKS
 from erlib.parameters import check_parameters
 from erlib.reports import render_notebook
 from erlib.reports.freshness import record_sources, text_sources
@@ -30,23 +31,30 @@ class NotebookFailed(RuntimeError):
     """A notebook was not executed to its end: which cell, and why."""
 
 
-class LocalKernel(AsyncKernelManager):
-    """A kernel that is reached through files of this user, not through network ports."""
+def local_kernel(folder: Path | str) -> type[AsyncKernelManager]:
+    """A kernel that is reached through sockets in a folder of its own, not through network ports.
 
-    transport = "ipc"
+    Two that shared one would take each other's messages.
+    """
+
+    class LocalKernel(AsyncKernelManager):
+        transport = "ipc"
+        ip = f"{folder}/kernel"
+
+    return LocalKernel
 
 
 def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     """Run the paper's notebook with these parameters; the path of its HTML report."""
     settings = check_parameters(paper, parameters)
     profile = settings.profile
-    name = NOTEBOOKS[paper]
+    name = paper_named(paper).notebook
     reports = reports_folder(profile, root)
     reports.mkdir(parents=True, exist_ok=True)
     failed = reports / f"{name}.failed.ipynb"
     written = text_sources(paper, profile, root)
     os.environ["ERLIB_TERMINAL_BAR"] = "1"
-    with staged() as stage:
+    with staged() as stage, TemporaryDirectory(prefix="erlib-kernel-") as sockets:
         made = reports_folder(profile, stage) / f"{name}.ipynb"
         made.parent.mkdir(parents=True)
         try:
@@ -58,7 +66,7 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
                 kernel_name="python3",
                 progress_bar=False,
                 stderr_file=sys.stderr,
-                kernel_manager_class=LocalKernel,
+                kernel_manager_class=local_kernel(sockets),
             )
         except Exception as error:  # of a cell, or of its kernel: died, timed out, never started
             where = failing_cell(_place(made, failed)) if made.exists() else "no cell"

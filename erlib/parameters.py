@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from erlib import checks
+from erlib.catalogue import paper as paper_named
 from erlib.config import SOURCES, check_executor, load_profile
 from erlib.errors import unknown
+from erlib.sizes import check_sizes
 
 PARAMETERS = ("profile", "data", "seeds", "executor", "store", "device")
 INJECTED = "# Parameters"  # the first line of the cell that papermill adds
@@ -55,14 +58,15 @@ def check_parameters(paper: str, given: Mapping[str, Any]) -> Settings:
     """Settings from parameter values; refuses unknown names, wrong types and unknown values."""
     refuse_unknown(given)
     for name in ("profile", "executor"):
-        _refuse_type(name, given.get(name), str)
+        checks.of_type(f"parameter '{name}'", given.get(name), str)
     for name in ("data", "store", "device"):
-        _refuse_type(name, given.get(name), str | None)
+        checks.of_type(f"parameter '{name}'", given.get(name), str | None)
     profile = load_profile(given["profile"])
     if paper not in profile:
         papers = [key for key, value in profile.items() if isinstance(value, dict)]
         raise unknown("paper", paper, papers)
     grid = profile[paper]
+    check_sizes(paper_named(paper), grid, f"profile '{given['profile']}'")
     source = given.get("data") or profile["source"]
     if source not in SOURCES:
         raise unknown("data source", source, SOURCES)
@@ -107,12 +111,7 @@ def refuse_unknown(names: Mapping[str, Any] | Sequence[str]) -> None:
 def _seeds(given: Any, default: Sequence[int]) -> tuple[int, ...]:
     seeds = default if given is None else given
     if not isinstance(seeds, list | tuple) or not seeds or not all(type(s) is int for s in seeds):
-        raise TypeError(f"seeds must be a list of whole numbers or None, not {given!r}")
+        raise ValueError(f"seeds must be a list of whole numbers or None, not {given!r}")
     if len(set(seeds)) < len(seeds) or min(seeds) < 0:
         raise ValueError(f"seeds must be different and not negative: {given!r}")
     return tuple(seeds)
-
-
-def _refuse_type(name: str, value: Any, wanted: Any) -> None:
-    if not isinstance(value, wanted):
-        raise TypeError(f"parameter '{name}' must be {wanted}, not {value!r}")

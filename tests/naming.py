@@ -10,7 +10,6 @@ that was meant to rename something:
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +21,16 @@ from unittest.mock import patch
 import pandas as pd
 
 import erlib.training.kinds  # noqa: F401  (registers the evaluations)
+from erlib.catalogue import paper as paper_named
 from erlib.config import EvalSpec, RunSpec, as_plain, load_profile
-from erlib.papers.saloss import stages
+from erlib.papers.saloss import cells
 from erlib.parameters import check_parameters
 from erlib.training import identity
 from erlib.training.identity import eval_hash, run_hash
 from erlib.training.listing import objective_text
 from erlib.training.rows import Place, content_at, place_of
 
-PROFILES = ("quick", "cpu")  # a new one is a word here, and the command above
+PROFILES = ("quick", "cpu", "night")  # a new one is a word here, and the command above
 FOLDER = Path(__file__).parent / "names"
 ROWS = FOLDER / "rows.csv"
 HALF = 0.5  # every score of a result that has not been computed
@@ -40,25 +40,25 @@ Content = Callable[[Place], str]
 
 
 @cache
-def specs_of(profile: str) -> list[tuple[str, str, Spec]]:
-    """(paper, stage, spec) of all that the notebooks of a profile ask for in their grids.
+def specs_of(profile: str) -> list[tuple[str, Spec]]:
+    """(paper, spec) of all that the notebooks of a profile ask for in their grids.
 
     On every machine the same: without GloVe vectors of one's own and with the packaged tagger.
     """
-    with patch.dict(os.environ), patch.object(stages, "installed_tagger", lambda: "pattern"):
+    with patch.dict(os.environ), patch.object(cells, "installed_tagger", lambda: "pattern"):
         os.environ.pop("ERLIB_GLOVE", None)
         return list(_asked_for(profile))
 
 
-def _asked_for(profile: str) -> Iterator[tuple[str, str, Spec]]:
+def _asked_for(profile: str) -> Iterator[tuple[str, Spec]]:
     papers = [name for name, entry in load_profile(profile).items() if isinstance(entry, dict)]
     for paper in papers:
         settings = check_parameters(paper, {"profile": profile, "executor": "local"})
         results: dict[str, pd.DataFrame] = {}
-        for stage in importlib.import_module(f"erlib.papers.{paper}").grid(settings):
+        for stage in paper_named(paper).module("cells").grid(settings):
             specs = list(stage.specs(results))
             results[stage.name] = _planted(specs)
-            yield from ((paper, stage.name, spec) for spec in specs)
+            yield from ((paper, spec) for spec in specs)
 
 
 def _planted(specs: Sequence[Spec]) -> pd.DataFrame:
@@ -69,16 +69,16 @@ def _planted(specs: Sequence[Spec]) -> pd.DataFrame:
 
 
 def names(profile: str, content: Content) -> pd.DataFrame:
-    """paper, stage, name and a few words of every spec; `content` knows the rows' fingerprints."""
+    """paper, name and a few words of every spec; `content` knows the rows' fingerprints."""
 
     def content_of(*description: object) -> str:
         return content(place_of(*description))
 
     forget()
     with patch.object(identity, "content_of", content_of):
-        rows = [(p, stage, name_of(s), words_of(s)) for p, stage, s in specs_of(profile)]
+        rows = [(p, name_of(s), words_of(s)) for p, s in specs_of(profile)]
     forget()
-    return pd.DataFrame(rows, columns=["paper", "stage", "name", "what"]).drop_duplicates()
+    return pd.DataFrame(rows, columns=["paper", "name", "what"]).drop_duplicates()
 
 
 def forget() -> None:
@@ -121,7 +121,7 @@ def listed_rows() -> dict[Place, str]:
 def differences(was: pd.DataFrame, now: pd.DataFrame) -> list[str]:
     """One line for each spec that has another name, has come, or has gone.
 
-    Renamed specs of a stage with the same words are paired in their order.
+    Renamed specs of a paper with the same words are paired in their order.
     """
     before, after = _by_words(was), _by_words(now)
     lines = []
@@ -137,7 +137,7 @@ def differences(was: pd.DataFrame, now: pd.DataFrame) -> list[str]:
 def _by_words(table: pd.DataFrame) -> defaultdict[tuple[str, ...], list[str]]:
     found = defaultdict(list)
     for row in table.itertuples(index=False):
-        found[row.paper, row.stage, row.what].append(row.name)
+        found[row.paper, row.what].append(row.name)
     return found
 
 

@@ -25,6 +25,10 @@ def said(capsys):
         (["run", "--executor", "slurm"], "unknown executor 'slurm'"),
         (["data", "ls", "--source", "net"], "unknown source 'net'"),
         (["runs", "show"], "which run?"),
+        (["run", "--from-results", "--seeds", "1"], "leave out --seeds"),
+        (["run", "--from-results", "--profile", "paper"], "there is no"),
+        (["results", "export", "--only", "er_lense"], "unknown paper 'er_lense'"),
+        (["results", "import", "--profile", "paper"], "there is no"),
     ],
 )
 def test_bad_input_is_refused_by_name_with_exit_code_2(

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
 
+from erlib.catalogue import papers
 from erlib.data import snippets
 from erlib.data.packaged import BUILDERS, prepare
-from erlib.papers import NOTEBOOKS
 from tests.browser import NEEDS_CHROMIUM, chromium
 from tests.excerpts import quoted
 from tests.readable import faults
@@ -95,7 +95,7 @@ def test_git_keeps_out_what_is_made_again_and_takes_what_is_read(path: str, kept
     reason="no reports are committed, which is a failure with CI=true",
 )
 def test_the_cpu_profile_s_index_and_every_report_of_it_are_there():
-    pages = ["index.html", *(f"{name}.html" for name in NOTEBOOKS.values())]
+    pages = ["index.html", *(f"{paper.notebook}.html" for paper in papers().values())]
     assert [name for name in pages if not (ROOT / "reports" / "cpu" / name).exists()] == []
 
 

@@ -77,19 +77,29 @@ def test_the_example_loss_works_as_it_stands(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_example_entries_have_the_fields_of_real_ones():
-    corpus, claim = (tomllib.loads(text) for text in examples("CONTRIBUTING.md", "toml"))
+    corpus, claim, _ = (tomllib.loads(text) for text in examples("CONTRIBUTING.md", "toml"))
     real = tomllib.loads((ROOT / "erlib/data/corpora.toml").read_text())
     assert set(*corpus.values()) <= {field for entry in real.values() for field in entry}
-    real = tomllib.loads((ROOT / "erlib/claims/er_lens.toml").read_text())
+    real = tomllib.loads((ROOT / "erlib/papers/er_lens/claims.toml").read_text())
     assert claim.keys() <= real.keys()
     assert claim["claim"][0].keys() <= {field for entry in real["claim"] for field in entry}
 
 
 def test_the_example_criterion_is_accepted():
-    _, text = examples("CONTRIBUTING.md", "toml")
+    _, text, _ = examples("CONTRIBUTING.md", "toml")
     common = '[criteria]\ncannot = {}\nnight = "can"\n'
     (contrast,) = read_criteria("er_lens", common + text)["ER-C4"].contrasts
     assert contrast.asked == pytest.approx(74.6 - 70.0)
+
+
+def test_the_example_paper_is_the_one_that_is_tested():
+    toy = ROOT / "tests/toy/guided"
+    notebook = json.loads((toy / "06_guided.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in notebook["cells"]]
+    *_, code, calls = examples("CONTRIBUTING.md", "python")
+    *_, sizes = examples("CONTRIBUTING.md", "toml")
+    assert code in (toy / "cells.py").read_text() and calls.strip() in cells
+    assert sizes in (toy / "paper.toml").read_text()
 
 
 def test_the_example_records_are_accepted():

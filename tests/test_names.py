@@ -36,7 +36,7 @@ def test_a_name_stands_for_one_spec_whichever_paper_asks_for_it(profile):
 
 
 def test_every_description_of_quick_is_read_back_from_its_text():
-    for _, _, spec in naming.specs_of("quick"):
+    for _, spec in naming.specs_of("quick"):
         run = spec
         if isinstance(spec, EvalSpec):
             run = replace(spec.run, each_epoch=(replace(spec, run=None),))

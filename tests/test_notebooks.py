@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
 import papermill
 import pytest
 
-from erlib.notebooks import LocalKernel, NotebookFailed, execute
-from erlib.papers import NOTEBOOKS
+from erlib.catalogue import papers
+from erlib.notebooks import NotebookFailed, execute, local_kernel
 from erlib.parameters import PARAMETERS, check_parameters
 
+NOTEBOOKS = {name: paper.notebook for name, paper in papers().items()}
 FOLDER = Path(__file__).parents[1] / "notebooks"
 EACH = pytest.mark.parametrize("name", sorted(NOTEBOOKS.values()))
 EXPLORER = "explore"  # no paper's: it has no parameters and is not executed by the command line
@@ -58,7 +62,7 @@ def test_a_parameter_that_the_notebook_does_not_have_stops_it_before_any_work(tm
             parameters={"sedes": [1], "store": str(tmp_path / "store")},
             cwd=str(FOLDER),
             progress_bar=False,
-            kernel_manager_class=LocalKernel,
+            kernel_manager_class=local_kernel(tmp_path),
         )
     assert not (tmp_path / "store").exists()
 
@@ -88,3 +92,40 @@ def test_a_notebook_that_fails_is_kept_apart_and_the_report_is_left_as_it_was(
         execute("er_lens", good, root)
     assert report.read_text() == "the last good one"
     assert (report.parent / "01_er_lens.failed.ipynb").exists()
+
+
+def test_two_kernels_that_start_at_once_each_answer_their_own_notebook(tmp_path):
+    """They shared the sockets `kernel-ipc-1`, … of the folder, which are left there no more."""
+    code = """
+import sys, tempfile, papermill
+from erlib.notebooks import local_kernel
+source, made, word = sys.argv[1:]
+with tempfile.TemporaryDirectory() as sockets:
+    kernel = local_kernel(sockets)
+    papermill.execute_notebook(
+        source, made, parameters={"word": word}, progress_bar=False, kernel_manager_class=kernel
+    )
+"""
+    cells = [
+        nbformat.v4.new_code_cell("word = ''", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell("for _ in range(5):\n    import time; time.sleep(.1)\nword * 2"),
+    ]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    nbformat.write(notebook, tmp_path / "two.ipynb")
+    environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent)}
+    starts = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, tmp_path / "two.ipynb", tmp_path / f"{word}.ipynb", word],
+            cwd=folder,
+            env=environment,
+        )
+        for word in ("ab", "cd")
+    ]
+    assert [start.wait(300) for start in starts] == [0, 0]
+    for word in ("ab", "cd"):
+        (output,) = nbformat.read(tmp_path / f"{word}.ipynb", 4).cells[-1].outputs
+        assert output["data"]["text/plain"] == repr(2 * word)
+    assert list(folder.iterdir()) == []

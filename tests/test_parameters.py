@@ -35,12 +35,12 @@ def test_the_profile_fills_in_what_is_not_given():
         ({"seeds": [1, 2.0]}, "seeds must be a list of whole numbers"),
         ({"seeds": [1, 1]}, "seeds must be different"),
         ({"seeds": []}, "seeds must be a list"),
-        ({"store": 3}, "parameter 'store' must be str | None, not 3"),
+        ({"store": 3}, "parameter 'store' must be a text or None, not 3"),
         ({"sedes": [1]}, "unknown notebook parameter 'sedes'; did you mean 'seeds'"),
     ],
 )
 def test_a_wrong_parameter_is_refused_by_name(change, message):
-    with pytest.raises((ValueError, TypeError), match=message.replace("|", r"\|")):
+    with pytest.raises(ValueError, match=message):
         check_parameters("er_lens", {**GOOD, **change})
 
 

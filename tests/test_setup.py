@@ -176,8 +176,8 @@ def clone(tmp_path: Path) -> Clone:
 
 
 VARIABLES = ["ERLIB_DATA", "ERLIB_CACHE", "ERLIB_STORE", "ERLIB_NO_VENV", "ERLIB_PIP_ARGS"]
-OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--retry-failed", "--plan",
-           "--lab", "--help"]  # fmt: skip
+OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--retry-failed",
+           "--from-results", "--plan", "--lab", "--help"]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", ["run_all.sh", "run_tests.sh"])
@@ -195,8 +195,8 @@ def test_help_is_complete_and_does_nothing(clone: Clone, script: str, tmp_path: 
         (["--porfile", "quick"], "--porfile", OPTIONS),
         (["er_lens"], "er_lens", OPTIONS),
         (["--plan=yes"], "--plan=yes", OPTIONS),
-        (["--profile", "fast"], "fast", ["quick", "cpu", "paper"]),
-        (["--profile=fast"], "fast", ["quick", "cpu", "paper"]),
+        (["--profile", "fast"], "fast", ["quick", "cpu", "night", "paper"]),
+        (["--profile=fast"], "fast", ["quick", "cpu", "night", "paper"]),
         (["--data", "web"], "web", ["packaged", "local", "hub"]),
         (["--executor", "ray"], "ray", ["local"]),
         (["--seeds", "1,two"], "1,two", ["whole numbers"]),
@@ -227,6 +227,13 @@ def test_the_first_start_makes_an_environment_installs_fetches_and_runs(clone: C
         "-m erlib fetch",
         f"-m erlib run {' '.join(arguments)} --executor local --retry-failed --plan",
     ]
+
+
+def test_reports_from_archives_fetch_nothing(clone: Clone):
+    result = clone.start("run_all.sh", "--from-results", "--only", "saloss")
+    assert result.returncode == 0, result.stderr
+    assert clone.python_calls[-1] == "-m erlib run --from-results --only saloss"
+    assert "-m erlib fetch" not in clone.python_calls
 
 
 def test_the_second_start_installs_nothing(clone: Clone):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from erlib.attributions.explained import TARGETS, check_target, chosen_target
+from erlib import checks
+from erlib.attributions.explained import Target, check_target, chosen_target, class_of
 from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
 from erlib.attributions.registry import METHODS, Method, Progress, Request, Scores, unwatched
 from erlib.attributions.registry import method as registered
@@ -35,6 +37,7 @@ class Attribution:
 
     `target` is the explained class, or (start, end). `completeness_gap` is Σ scores − (f(x) −
     f(baseline)) before any reduction other than the signed sum, for methods that promise zero.
+    `cut`: how many words at the end of the text the model did not see.
     """
 
     tokens: list[str]
@@ -47,6 +50,7 @@ class Attribution:
     method: str
     variant: str | None
     completeness_gap: float | None
+    cut: int = 0
 
     def _repr_html_(self) -> str:
         """Each token on a ground as strong as its score: blue for the target, orange against."""
@@ -59,7 +63,8 @@ class Attribution:
             for token, score, ground in zip(self.tokens, self.scores, grounds, strict=True)
         ]
         name = self.method if self.variant is None else f"{self.method} ({self.variant})"
-        title = f"<small>{escape(name)} · target {self.target}</small>"
+        cut = f" · {self.cut:,} more words were cut" if self.cut else ""
+        title = f"<small>{escape(name)} · target {self.target}{cut}</small>"
         return f"<div>{title}<br>{' '.join(spans)}</div>"
 
 
@@ -69,7 +74,7 @@ def attribute(
     method: str,
     *,
     variant: str | None = None,
-    target: str = "predicted",
+    target: Target = "predicted",
     labels: Sequence[int] | None = None,
     level: str = "word",
     per_layer: bool = False,
@@ -89,7 +94,8 @@ def attribute(
         explain at what enters the first layer (`word_embedding`: at the word embedding, where
         they see positions and not words; docs/site.md), integrated_gradients and gradshap at the
         word embedding (`entry`: at what enters the first layer), as does deeplift's `hooked`.
-    target: "predicted", or "gold", which needs labels. A variant whose paper explains the gold
+    target: "predicted", or "gold", which needs labels, or a class: its index or its name, as the
+        data set or the model's configuration has it. A variant whose paper explains the gold
         class does so whatever is asked. A model with one logit z explains z for class 1 and −z for
         class 0; a span model z_start + z_end.
     level: "word" sums a word's pieces and drops specials; "token" keeps every piece and special.
@@ -103,6 +109,15 @@ def attribute(
         integrated_gradients (without a variant 50), {"samples": 50} of lime (500) or gradshap (5).
     """
     encoded = classifier.encode(inputs, labels=labels)
+    if cut := [text for text in encoded if text.truncated]:
+        longest = max(cut, key=lambda text: text.words_cut)
+        warnings.warn(
+            f"{len(cut)} of {len(encoded)} texts were cut to the {classifier.max_length} tokens "
+            f"that the model reads: of '{longest.id}', the last {longest.words_cut:,} of "
+            f"{sum(map(len, longest.words)):,} words have no score",
+            stacklevel=2,
+        )
+    target = class_of(target, classifier, inputs)
     return attribute_encoded(
         classifier,
         encoded,
@@ -124,7 +139,7 @@ def attribute_encoded(
     method: str,
     *,
     variant: str | None = None,
-    target: str = "predicted",
+    target: Target = "predicted",
     level: str = "word",
     per_layer: bool = False,
     batch_size: int | None = None,
@@ -137,14 +152,25 @@ def attribute_encoded(
 
     progress: called by lime, alti and decompx between the parts of each text; it may raise to stop.
     """
+    for name, value, wanted in (
+        ("method", method, str),
+        ("variant", variant, str | None),
+        ("level", level, str),
+        ("per_layer", per_layer, bool),
+        ("max_memory", max_memory, str | None),
+        ("options", options, Mapping | None),
+    ):
+        checks.of_type(name, value, wanted)
     chosen = registered(method)
     sizes: dict[str, Any] = dict(options or {})
     check_spending(sizes, method)
     settled = replace(options_of(method, variant, classifier.family), **sizes)
     if level not in LEVELS:
         raise unknown("level", level, LEVELS)
-    if target not in TARGETS:
-        raise unknown("target", target, TARGETS)
+    target = class_of(target, classifier)
+    checks.whole("seed", seed)
+    if batch_size is not None:
+        checks.whole("batch_size", batch_size, 1)
     if per_layer and not chosen.per_layer:
         layered = ", ".join(sorted(name for name, m in METHODS.items() if m.per_layer))
         raise ValueError(f"'{method}' has no per-layer scores; methods that have: {layered}")
@@ -174,7 +200,7 @@ def _request(
     classifier: Classifier,
     texts: list[Encoded],
     chosen: Method,
-    target: str,
+    target: Target,
     per_layer: bool,
     seeds: list[int],
     budget: int | None,
@@ -300,6 +326,7 @@ def _one_text(request: Request, scores: Scores, row: int, text: Encoded) -> Attr
         method="",
         variant=None,
         completeness_gap=None if gap is None else float(gap[row]),
+        cut=text.words_cut,
     )
 
 
@@ -338,4 +365,5 @@ def by_word(one: Attribution, text: Encoded) -> Attribution:
         method=one.method,
         variant=one.variant,
         completeness_gap=one.completeness_gap,
+        cut=one.cut,
     )

@@ -7,18 +7,44 @@ end together: z_start + z_end, or p_start · p_end, with p over the text's token
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from erlib.checks import is_number
 from erlib.data.encoding import NO_ANSWER, Batch
 from erlib.errors import unknown
 from erlib.models.classifier import Classifier
 
 TARGETS = ("predicted", "gold")
+Target = str | int  # one of these, or a class
 
 
-def chosen_target(kind: str, batch: Batch, logits: Tensor | None) -> Tensor:
-    """The class [batch] or span [batch, 2] to explain; `logits` may be None for gold."""
+def class_of(target: Target, classifier: Classifier, inputs: Any = None) -> Target:
+    """The target with a class's name replaced by its index.
+
+    Classes are called as in `inputs`, if that is a `Dataset`, or as the model's configuration says.
+    """
+    if target in TARGETS:
+        return target
+    if classifier.task == "span":
+        raise ValueError(f"spans have no classes, so no target {target!r}; known: {TARGETS}")
+    if is_number(target, whole=True):
+        check_target(torch.tensor([target]), classifier)
+        return int(target)
+    names = dict(getattr(classifier.model.config, "label2id", None) or {})
+    if label := getattr(inputs, "features", {}).get("label"):
+        names = {name: i for i, name in enumerate(label.names)}
+    if not isinstance(target, str) or target not in names:
+        raise unknown("target", target, [*TARGETS, *names, "the index of a class"])
+    return class_of(names[target], classifier)
+
+
+def chosen_target(kind: Target, batch: Batch, logits: Tensor | None) -> Tensor:
+    """The class [batch] or span [batch, 2] to explain; `logits` are read for "predicted"."""
+    if isinstance(kind, int):
+        return torch.full((len(batch.ids),), kind, device=batch.inputs["input_ids"].device)
     if kind == "gold":
         return _gold(batch)
     if logits is None:

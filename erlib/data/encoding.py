@@ -18,6 +18,8 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
+from erlib import checks
+
 # Shuffled training batches are sorted by length within pools of this many batches: padding
 # shrinks, and which texts meet in a batch still changes with the seed.
 POOL_BATCHES = 50
@@ -41,6 +43,12 @@ class Encoded:
     truncated: bool = False
     words: list[list[str]] = field(default_factory=list)  # of each segment, as given
     explanation: list[float] | None = None  # a teacher's, for its student
+
+    @property
+    def words_cut(self) -> int:
+        """How many words have no token, in a text whose end was cut."""
+        seen = {(s, w) for s, w in zip(self.segment, self.word_ids, strict=True) if s >= 0}
+        return sum(map(len, self.words)) - len(seen) if self.truncated else 0
 
 
 @dataclass
@@ -105,10 +113,20 @@ def encode(
     """
     examples = list(_examples(inputs))
     if labels is not None:
+        if not isinstance(labels, Iterable) or isinstance(labels, str | Mapping):
+            raise ValueError(f"labels are a list of whole numbers, not {checks.shown(labels)}")
+        labels = list(labels)
         if len(labels) != len(examples):
             raise ValueError(f"{len(labels)} labels for {len(examples)} inputs")
+        for y in labels:
+            checks.whole("a label", y)
         examples = [replace(e, label=int(y)) for e, y in zip(examples, labels, strict=True)]
     prefix = " " if _is_byte_level(tokenizer) else ""
+    checks.whole("max_length", max_length, 1)
+    if specials and any(
+        tokenizer.num_special_tokens_to_add(len(e.segments) == 2) >= max_length for e in examples
+    ):
+        raise ValueError(f"max_length={max_length} leaves no room beside the special tokens")
 
     encoded: list[Encoded | None] = [None] * len(examples)
     shapes = {(len(e.segments), e.is_question) for e in examples}
@@ -219,6 +237,8 @@ def _refuse_long_questions(
 def _examples(inputs: Sequence[Any] | Dataset) -> Iterable[_Example]:
     if isinstance(inputs, str | Mapping):
         raise ValueError("encode takes a list of inputs; put a single text in a list")
+    if not isinstance(inputs, Dataset) and not isinstance(inputs, Iterable):
+        raise ValueError(f"inputs are a list of texts or a Dataset, not {checks.shown(inputs)}")
     if isinstance(inputs, Dataset):
         columns = inputs[:]  # one read: far faster than row by row
         for values in zip(*columns.values(), strict=True):
@@ -265,6 +285,8 @@ def _from_row(row: Mapping[str, Any]) -> _Example:
 
 
 def _words(text: Any, name: object) -> list[str]:
+    if not isinstance(text, Iterable):
+        raise ValueError(f"input '{name}': a text or a list of words, not {checks.shown(text)}")
     words = text.split() if isinstance(text, str) else list(text)
     if not all(isinstance(word, str) for word in words):
         raise ValueError(f"input '{name}': words must be strings; a pair is a tuple (a, b)")

@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
+from typing import Any
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -15,7 +16,8 @@ from datasets import Dataset
 
 from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
 from erlib.data.hub import hub_rows, hub_splits
-from erlib.data.local import data_dir, local_info, local_rows, local_splits
+from erlib.data.known import NeedsCorpus, facts, results_only
+from erlib.data.local import data_dir, local_info, local_rows, local_splits, refuse_shared
 from erlib.data.packaged import packaged_rows, prepare
 from erlib.data.schema import to_dataset
 from erlib.data.splits import SPLITS
@@ -42,6 +44,13 @@ def load_data(name: str, *, split: str = "train", source: str = "packaged") -> D
     >>> load_data("movie_snippets", split="dev").column_names  # doctest: +SKIP
     ['id', 'words', 'label', 'rationale']
     """
+    if results_only():
+        raise NeedsCorpus(f"the corpus {name}")
+    return read_split(name, split, source)
+
+
+def read_split(name: str, split: str, source: str) -> Dataset:
+    """As `load_data`, also where only results are read."""
     if source not in SOURCES:
         raise unknown("source", source, SOURCES)
     if split not in SPLITS:
@@ -60,6 +69,7 @@ def _load(
         rows = packaged_rows(name, split)
     elif source == "local":
         rows = local_rows(info, split)
+        refuse_shared(name, where or "")
     else:
         rows, dropped = hub_rows(info, split)
     return to_dataset(rows, info.task, info.labels), dropped
@@ -94,14 +104,31 @@ def _splits(info: CorpusInfo, source: str) -> list[str]:
     return [] if info.hub is None else hub_splits(info.hub)
 
 
+reports: dict[tuple[str, str], CorpusReport] = {}  # that this process asked for
+
+
 def corpus_report(name: str, source: str = "packaged") -> CorpusReport:
-    """Count what is there: loads every split of the corpus."""
+    """What is there: loads every split of the corpus, or reads what an archive says of it."""
     if source not in SOURCES:
         raise unknown("source", source, SOURCES)
+    if known := facts():
+        if (said := known["reports"].get(f"{source} {name}")) is None:
+            raise NeedsCorpus(f"the corpus {name}")
+        return CorpusReport(**{**said, "notes": tuple(said["notes"])})
+    found = reports[name, source] = _counted(name, source)
+    return found
+
+
+def reports_as_json() -> dict[str, Any]:
+    """As an archive keeps them."""
+    return {f"{source} {name}": asdict(said) for (name, source), said in reports.items()}
+
+
+def _counted(name: str, source: str) -> CorpusReport:
     info = _info(name, source)
     splits = _splits(info, source)
     if not splits:
-        load_data(name, split="train", source=source)  # raises, and says what would fix it
+        read_split(name, "train", source)  # raises, and says what would fix it
     sizes, dropped, marked, words = {}, dict[str, int](), 0, 0
     seen: dict[str, str] = {}
     for split in splits:
@@ -119,6 +146,8 @@ def corpus_report(name: str, source: str = "packaged") -> CorpusReport:
     notes = [info.note] if info.note else []
     if source == "packaged":
         dropped, notes = dict(prepare(name).dropped), [*prepare(name).notes, *notes]
+    elif source == "local" and (both := refuse_shared(name, os.environ.get("ERLIB_DATA", ""))):
+        notes.append(f"{both} texts are in two splits, as they were published")
     if info.rationale == "lexicon":
         notes.append("rationales are lexicon rationales, not human annotations of these texts")
     kind = (info.rationale or "human") if words else None
@@ -202,6 +231,8 @@ def _check(name: str, source: str) -> dict[str, object]:
         row |= {"status": "missing", "note": str(error)}
     except ValueError as error:
         row |= {"status": "error", "note": str(error)}
+    except Exception as error:  # of a library, on one corpus: the others are to be told of too
+        row |= {"status": "error", "note": f"{type(error).__name__}: {error}"}
     return row
 
 

@@ -18,6 +18,7 @@ from erlib.data.packages import member
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 LEXICON = "vaderSentiment-3.3.2/vaderSentiment/vader_lexicon.txt"
 NEGATION_WINDOW = 3
+HIGHEST, DEEPEST = 4, 200  # label and depth of a tree
 NEGATORS = frozenset([
     "not", "no", "never", "neither", "nor", "none", "nobody", "nothing", "nowhere", "without",
     "hardly", "scarcely", "barely", "rarely", "seldom", "cannot", "cant", "wont", "dont", "doesnt",
@@ -55,6 +56,10 @@ def parse_tree(tree: str) -> Node:
     # A leaf may contain a no-break space: only ASCII blanks separate.
     for opening, label, closing, word in re.findall(r"(\()(\d+)|(\))|([^() ]+)", tree.strip()):
         if opening:
+            if len(label) > 1 or int(label) > HIGHEST:
+                raise ValueError(f"tree label {label[:9]}: labels of phrases are 0 to {HIGHEST}")
+            if len(stack) > DEEPEST:
+                raise ValueError(f"a tree of more than {DEEPEST} levels")
             stack.append(Node(int(label)))
         elif not closing:
             sound = sound and stack[-1].word is None

@@ -18,6 +18,7 @@ from datasets import ClassLabel, Dataset, Features, List, Value
 from erlib.data.rationales import parse_tree, phrase_rationale
 
 TASKS = ("classify", "pair", "span")
+MOST_CLASSES = 10_000  # more are a mistake
 Row = dict[str, Any]
 
 
@@ -110,7 +111,9 @@ def _label(record: Mapping[str, Any], classes: int) -> int:
     if "label" not in record:
         raise ValueError(f"field 'label' is missing; the record has {', '.join(record)}")
     label = record["label"]
-    if type(label) is not int or not 0 <= label < classes:
+    if type(label) is not int:
+        raise ValueError(f"label {label!r} is no whole number; number the classes from 0 on")
+    if not 0 <= label < classes:
         raise ValueError(f"label {label!r} is out of range; use an integer from 0 to {classes - 1}")
     return label
 
@@ -123,6 +126,8 @@ def _answers(record: Mapping[str, Any], context: str) -> list[Row]:
         if not isinstance(answer, dict) or {"text", "answer_start"} - set(answer):
             raise ValueError("an answer needs 'text' and 'answer_start'")
         text, start = answer["text"], answer["answer_start"]
-        if not text or type(start) is not int or context[start : start + len(text)] != text:
+        if not isinstance(text, str) or not text.strip() or type(start) is not int:
+            raise ValueError("an answer has a text, and in answer_start a whole number")
+        if start < 0 or context[start : start + len(text)] != text:
             raise ValueError(f"the context does not have the answer {text!r} at character {start}")
     return [{"text": a["text"], "answer_start": a["answer_start"]} for a in answers]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 SPLITS = ("train", "dev", "test")
@@ -28,6 +29,44 @@ def split_of(document: str, shares: Mapping[str, float] = SHARES) -> str:
 def normal_form(text: str) -> str:
     """What counts as the same text: lower-cased, white space collapsed."""
     return " ".join(text.lower().split())
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What stands in two splits."""
+
+    shown: str
+    splits: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SharedBySplits:
+    """The ids and the texts that stand in two splits."""
+
+    ids: list[Shared]
+    texts: list[Shared]
+
+
+def shared_by_splits(splits: Mapping[str, Iterable[Mapping[str, Any]]]) -> SharedBySplits:
+    """What two splits of a corpus (rows of `load_data`) have in common; a pair is one text."""
+    ids: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    found = SharedBySplits([], [])
+    for split, rows in splits.items():
+        for row in rows:
+            form = normal_form(_text(row))
+            if ids.setdefault(row["id"], split) != split:
+                found.ids.append(Shared(row["id"], (ids[row["id"]], split)))
+            if texts.setdefault(form, split) != split:
+                found.texts.append(Shared(_text(row)[:60], (texts[form], split)))
+    return found
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    """All that is read of a row."""
+    parts = ("words", "words_a", "words_b", "context", "question")
+    found = [row[part] for part in parts if part in row]
+    return " | ".join(part if isinstance(part, str) else " ".join(part) for part in found)
 
 
 def drop_repeats(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor
 
+from erlib import checks
 from erlib.config import Term
 from erlib.data.encoding import Batch, Encoded
 from erlib.errors import unknown
@@ -41,9 +42,7 @@ class Step:
         for seen, output in self._passes:
             if all(a is b for a, b in zip(seen, arguments, strict=True)):
                 return output
-        output = self.classifier.forward(
-            self.batch.inputs if inputs is None else inputs, gate=gate
-        )
+        output = self.classifier.forward(self.batch.inputs if inputs is None else inputs, gate=gate)
         self._passes.append((arguments, output))
         return output
 
@@ -107,7 +106,9 @@ def build(term: Term) -> Objective:
     """The registered loss of a term, made with the term's options."""
     if term.name not in OBJECTIVES:
         raise unknown("objective", term.name, OBJECTIVES)
-    return OBJECTIVES[term.name](**dict(term.options))
+    make, options = OBJECTIVES[term.name], dict(term.options)
+    checks.options_of(f"objective '{term.name}'", make, options)
+    return make(**options)
 
 
 class Weighted:

@@ -145,7 +145,7 @@ class Classifier:
         return encode(
             inputs,
             self.tokenizer,
-            max_length=max_length or self.max_length,
+            max_length=self.max_length if max_length is None else max_length,
             specials=self.specials,
             labels=labels,
         )

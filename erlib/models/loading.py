@@ -28,8 +28,10 @@ from transformers import (
 )
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, cached_file
 
+from erlib import checks
 from erlib.config import RunSpec
 from erlib.data import packages
+from erlib.data.schema import MOST_CLASSES
 from erlib.errors import unknown
 from erlib.models import smollm2
 from erlib.models.classifier import SETTINGS_FILE, Classifier, library_quiet
@@ -113,9 +115,15 @@ def load_classifier(
         raise unknown("task", task, TASKS)
     if head is not None and head not in HEADS:
         raise unknown("head", head, HEADS)
+    if num_labels is not None:
+        checks.whole("num_labels", num_labels, 1, MOST_CLASSES)
+    if layers is not None:
+        checks.whole("layers", layers, 1)
+    if seed is not None:
+        checks.seed(seed)
     if isinstance(name, RunSpec) or (RUN.fullmatch(str(name)) and not Path(name).is_dir()):
         name = _run_directory(name)
-    _refuse_dropped(Path(name))
+    _check_seal(Path(name))
     if name == "jwa" or _model_type(Path(name)) == "jwa":
         if task == "span" or layers is not None or explainer is not None:
             raise ValueError("jwa is a BiLSTM that classifies: no task='span', layers=, explainer=")
@@ -192,11 +200,18 @@ def _run_directory(run: str | Path | RunSpec) -> Path:
     return sealed.path
 
 
-def _refuse_dropped(folder: Path) -> None:
-    """An error for the folder of a run whose model was dropped to save disk."""
-    from erlib.training.store import sealed_at
+def _check_seal(folder: Path) -> None:
+    """An error for the folder of a run that has changed since, or whose model was dropped."""
+    from erlib.training.store import damage, sealed_at
 
-    if (folder / "DONE").is_file() and sealed_at(folder).dropped:
+    if not (folder / "DONE").is_file():
+        return
+    if faults := damage(folder):
+        raise ValueError(
+            f"run {folder.name} is damaged: {', '.join(faults)}; `python -m erlib runs gc` removes "
+            "it, and it is trained again when it is next needed"
+        )
+    if sealed_at(folder).dropped:
         raise ValueError(
             f"the model of run {folder.name} was dropped to save disk, after all had been measured "
             f"that was asked of it; `python -m erlib runs restore {folder.name}` trains it again"
@@ -299,7 +314,12 @@ def _weight_names(name: str) -> set[str] | None:
         index = Path(cached_file(name, SAFE_WEIGHTS_INDEX_NAME))
     except OSError:
         return None
-    return set(json.loads(index.read_text())["weight_map"])
+    match json.loads(index.read_text(encoding="utf-8")):
+        case {"weight_map": dict(files)}:
+            for file in files.values():
+                checks.folder_name("file of weights", file)
+            return set(files)
+    raise ValueError(f"{index} has no weight_map, which says in which file each weight is")
 
 
 def _plain(tokenizer: PreTrainedTokenizerFast) -> PreTrainedTokenizerFast:

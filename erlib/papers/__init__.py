@@ -1,9 +1,8 @@
-"""One module per paper: its systems, its grid, and its tables and figures."""
+"""One folder per paper, and what all papers share.
 
-NOTEBOOKS = {
-    "er_lens": "01_er_lens",
-    "regex": "02_regex",
-    "ivra": "03_ivra",
-    "saloss": "04_saloss",
-    "agreement": "05_agreement",
-}
+`ERLIB_PAPERS` names a folder with further papers, for one that is not part of erlib.
+"""
+
+import os
+
+__path__ += filter(None, [os.environ.get("ERLIB_PAPERS")])

@@ -20,14 +20,32 @@ RULE = (
 
 def untrained_models(models: pd.DataFrame) -> set[RunSpec]:
     """The runs that are not known to have learnt their task (`RULE`), and those that read
-    rationales of one.
+    rationales of one; not those that had none to learn.
 
     `models`: rows of `erlib.run`.
     """
+    models = models[[has_task(spec) for spec in models["spec"]]]
     learnt = models["dev_chance_p"] < LEVEL
     weak = {s for s, known in zip(models["spec"], learnt, strict=True) if not known or too_few(s)}
     readers = {s for s in models["spec"] if s.data.extract and s.data.extract.run in weak}
     return weak | readers
+
+
+def has_task(spec: RunSpec) -> bool:
+    """Does its objective ask for answers? That of the explanation loss alone does not."""
+    return any(term.name != "explanation" for term in spec.objective)
+
+
+def judged_by(run: RunSpec) -> RunSpec:
+    """The run by which one knows whether a model has learnt its task.
+
+    Of a student that is its teacher; of a model whose answers no step moves, since its rate or all
+    weights of its objective are 0, the one that it begins from; of any other, itself.
+    """
+    if run.data.taught:
+        return judged_by(run.data.taught.run)
+    still = run.optimiser.lr == 0 or not any(term.weight for term in run.objective)
+    return run.start if run.start and still else run
 
 
 def too_few(spec: RunSpec) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from erlib.config import project_root
 from erlib.reports.artefacts import artefact
-from erlib.reports.claims import claims_table, decide, record, summarise
 from erlib.reports.footer import footer
 from erlib.reports.heatmap import heatmap
 from erlib.reports.paper_numbers import beside, paper_table
@@ -16,8 +15,6 @@ __all__ = [
     "artefact",
     "beside",
     "build_index",
-    "claims_table",
-    "decide",
     "figure_style",
     "footer",
     "heatmap",
@@ -25,7 +22,5 @@ __all__ = [
     "palette",
     "paper_table",
     "project_root",
-    "record",
     "render_notebook",
-    "summarise",
 ]

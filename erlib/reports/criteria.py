@@ -1,6 +1,6 @@
 """What decides each claim, fixed before the results that it judges are read?
 
-Criteria are data: the table `[claim.criterion]` of each entry of `erlib/claims/<paper>.toml`; the
+Criteria are data: the table `[claim.criterion]` of each entry of a paper's `claims.toml`; the
 head of er_lens.toml explains the fields. Here they are read, checked against the paper's printed
 tables, and given the effect that the paper has in the cells that they name.
 """
@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
-from importlib.resources import files
 from itertools import product
 from statistics import fmean
 from typing import Any, Literal
 
+from erlib.catalogue import paper as paper_named
 from erlib.errors import unknown
+from erlib.metrics.scales import SCALES
 from erlib.reports.cells import AXES, Cell, Pattern, matching, printed
-from erlib.reports.ledger import known_paper
 
 SIDED = ("PAIR", "NONINFERIOR", "SPREAD", "SHARE")
 WITH_MARGIN = ("NIL", "NONINFERIOR", "CORR")
@@ -29,13 +29,6 @@ UNITS = ("seeds", "distance", "models", "repetitions")
 PROFILES = ("quick", "cpu", "night", "gpu", "paper")
 SEEDS = {"CORR": 5, "SPREAD": 8}  # the fewest with which a claim is attempted; else three
 TEXTS = 50  # the fewest with which a cell counts as measured
-SCALES: dict[str, Callable[[float], float]] = {
-    "identity": float,
-    "logit": lambda share: math.log(share / (1 - share)),
-    "logit-percent": lambda percent: math.log(percent / (100 - percent)),
-    "fisher-z": math.atanh,
-    "log": math.log,
-}
 CRITERION = ("where", "says", "why", "rule", "join", "by", "side", "margin", "because", "contrast",
              "claims", "metrics", "pool", "seeds", "texts", "excludes", "given", "cannot",
              "night")  # fmt: skip
@@ -112,8 +105,7 @@ class Criterion:
 @cache
 def criteria(paper: str) -> dict[str, Criterion]:
     """The criterion of every claim of a paper, by the claim's id."""
-    path = files("erlib") / "claims" / f"{known_paper(paper)}.toml"
-    return read_criteria(paper, path.read_text(encoding="utf-8"))
+    return read_criteria(paper, paper_named(paper).claims_text())
 
 
 def read_criteria(paper: str, text: str) -> dict[str, Criterion]:
@@ -257,7 +249,7 @@ def _difference(
 
 def _scaled(number: float, scale: str) -> float:
     try:
-        return SCALES[scale](number)
+        return SCALES[scale].forward(number)
     except (ValueError, ZeroDivisionError):
         raise ValueError(f"{number} has no {scale}: exclude what is so by identity") from None
 

@@ -11,19 +11,18 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
 from erlib.attributions.registry import METHODS
+from erlib.catalogue import paper as paper_named
 from erlib.config import digest, load_profile
 from erlib.losses import OBJECTIVES
 from erlib.models.heads import HEADS
 from erlib.models.jwa import placeless
 from erlib.models.learned_attention import EXPLAINERS, VERSION
-from erlib.papers import NOTEBOOKS
 from erlib.reports.footer import provenance
 from erlib.reports.ledger import reports_folder, write_whole
 from erlib.training.evaluations import KINDS
@@ -48,12 +47,12 @@ KEYS = {  # under which a description names a thing, wherever it stands
     "corpus": "corpus",
     "explainer": "explainer",
 }
-PACKAGE = files("erlib")
 
 
 def text_sources(paper: str, profile: str, root: Path) -> dict[str, str]:
     """Hashes of what is written for a report, named as in `WRITTEN`."""
-    notebook = nbformat.read(root / "notebooks" / f"{NOTEBOOKS[paper]}.ipynb", as_version=4)
+    name = f"{paper_named(paper).notebook}.ipynb"
+    notebook = nbformat.read(root / "notebooks" / name, as_version=4)
     chosen = load_profile(profile)
     return {
         "notebook": digest([[cell.cell_type, cell.source] for cell in notebook.cells]),
@@ -64,14 +63,12 @@ def text_sources(paper: str, profile: str, root: Path) -> dict[str, str]:
 
 
 def _claims(paper: str) -> dict[str, Any]:
-    file = PACKAGE / "claims" / f"{paper}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return tomllib.loads(paper_named(paper).claims_text())
 
 
 def _paper_tables(paper: str) -> dict[str, str]:
-    folder = PACKAGE / "paper_tables" / paper
-    tables = folder.iterdir() if folder.is_dir() else ()
-    return {table.name: table.read_text(encoding="utf-8") for table in tables}
+    tables = paper_named(paper).tables().values()
+    return {file.name: file.read_text(encoding="utf-8") for file in tables}
 
 
 def used(specs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

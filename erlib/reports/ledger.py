@@ -12,21 +12,11 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from erlib.catalogue import paper as paper_named
+from erlib.catalogue import papers
 from erlib.config import project_root
-from erlib.errors import unknown
 
 STAGE = "ERLIB_STAGE"  # set while a notebook is executed: the folder to write to (`staging`)
-PAPERS = {
-    "er_lens": "Explanation Regularisation through the Lens of Attributions",
-    "regex": "Towards Faithful Explanations for Text Classification with Robustness Improvement "
-    "and Explanation Guided Training",
-    "ivra": "IvRA: A Framework to Enhance Attention-Based Explanations for Language Models "
-    "with Interpretability-Driven Training",
-    "saloss": "Enjoy the Salience: Towards Better Transformer-based Faithful Explanations "
-    "with Word Salience",
-    "agreement": "Easy to Decide, Hard to Agree: Reducing Disagreements Between Saliency Methods",
-    "cross_paper": "Every training method on every metric",
-}
 
 
 def reports_folder(profile: str, root: Path | str | None = None) -> Path:
@@ -47,9 +37,7 @@ def _folder(kind: str, profile: str, root: Path | str | None) -> Path:
 
 def known_paper(paper: str) -> str:
     """The paper's name if it is one of ours."""
-    if paper not in PAPERS:
-        raise unknown("paper", paper, PAPERS)
-    return paper
+    return paper_named(paper).name
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -114,6 +102,6 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 def _natural(text: str) -> list[tuple[int, int, str]]:
     """Papers in their order, and 2 before 10."""
-    if text in PAPERS:
-        return [(0, list(PAPERS).index(text), "")]
+    if text in papers():
+        return [(0, list(papers()).index(text), "")]
     return [(0, int(t), "") if t.isdigit() else (1, 0, t) for t in re.split(r"(\d+)", text) if t]

@@ -80,13 +80,19 @@ def cell_text(value: object, digits: int = 2) -> str:
     return str(value)
 
 
+SIGNS = {
+    "holds": "✓", "holds (direction)": "↗", "leans with": "↑", "open": "?", "leans against": "↓",
+    "no difference": "=", "fails": "✗", "not attempted": "·",
+    "inconclusive": "?",  # reports made by older rules
+}  # fmt: skip
+
+
 def badge_html(verdict: str) -> Html:
     """A verdict as a coloured label; the sign says it without the colour."""
-    sign = {"holds": "✓", "holds (direction)": "↗", "fails": "✗", "inconclusive": "?"}[verdict]
-    css = verdict.split()[0] if "direction" not in verdict else "direction"
+    css = "direction" if verdict == "holds (direction)" else verdict.replace(" ", "-")
     return Html(
         Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>').format(
-            css, sign, verdict
+            css, SIGNS[verdict], verdict
         )
     )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from erlib.catalogue import paper as paper_named
 from erlib.errors import unknown
-from erlib.reports.ledger import PAPERS
 
 ABSENT = "not in the paper"  # the note of a cell that only we have
 COLUMNS = ("row", "column", "metric", "ours", "ours_std", "n", "paper", "paper_std", "difference",
@@ -24,15 +23,10 @@ def paper_table(paper: str, table: str) -> pd.DataFrame:
     `printed` is the cell as the paper prints it ("~50", "+"); `mean` is NaN where that is no
     number. A cell that is absent or unreadable has an empty `printed`, and `note` says so.
     """
-    folder = files("erlib") / "paper_tables"
-    if not (folder / paper).is_dir():
-        raise unknown("paper", paper, [p for p in PAPERS if (folder / p).is_dir()])
-    path = folder / paper / f"{table}.csv"
-    if not path.is_file():
-        known = [f.name.removesuffix(".csv") for f in (folder / paper).iterdir()]
+    known = paper_named(paper).tables()
+    if table not in known:
         raise unknown(f"table of {paper}", table, known)
-    with path.open(encoding="utf-8") as file:
-        frame = pd.read_csv(file, dtype=str, keep_default_na=False)
+    frame = pd.read_csv(known[table], dtype=str, keep_default_na=False)
     frame["printed"] = frame["mean"]
     for name in ("mean", "std"):
         frame[name] = pd.to_numeric(frame[name], errors="coerce")
@@ -44,13 +38,14 @@ class Beside:
     """Our numbers beside the paper's: `long` is one row per cell, `wide()` is for reading.
 
     `digits`: of all numbers, or of each metric's. `remarks`: (row, column, metric) → what a reader
-    has to know of that cell.
+    has to know of that cell. `labels`: what a reader calls a row or column.
     """
 
     long: pd.DataFrame
     names: Mapping[str, str]
     digits: int | Mapping[str, int] = 2
     remarks: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def wide(self) -> pd.DataFrame:
         """Rows × columns; a cell has ours, the paper's, and the difference with n; "–": missing.
@@ -61,7 +56,7 @@ class Beside:
             cell=[self._cell(cell) for cell in self.long.to_dict("records")],
             heading=[self._heading(c) for c in self.long["column"]],
         )
-        many = self.long["metric"].nunique() > 1
+        many = self.long.duplicated(["row", "column"]).any()  # several metrics at one place
         index = ["row", "metric"] if many else ["row"]
         order = frame[index].drop_duplicates()
         table = frame.pivot(index=index, columns="heading", values="cell")
@@ -70,7 +65,8 @@ class Beside:
         table = table.reindex(pd.MultiIndex.from_frame(order) if many else order["row"])
         table.columns.name = None
         table.index.names = [None if name == "row" else name for name in table.index.names]
-        return table.astype(object).where(table.notna(), "–")
+        table = table.astype(object).where(table.notna(), "–")
+        return table.rename(index=self.labels, columns=self.labels)
 
     def notes(self) -> list[str]:
         """Why cells of the paper are missing, each reason once, with the places of those cells."""
@@ -89,7 +85,8 @@ class Beside:
                 continue
             names = [(axis, part[axis].unique()) for axis in ("column", "row")]
             partly = {axis: whole[axis].isin(found).sum() > len(part) for axis, found in names}
-            yield from min(names, key=lambda name: (partly[name[0]], len(name[1])))[1]
+            fewest = min(names, key=lambda name: (partly[name[0]], len(name[1])))[1]
+            yield from (self.labels.get(name, name).replace("\n", ", ") for name in fewest)
 
     def _heading(self, column: str) -> str:
         return f"{self.names[column]}\nfor {column}" if column in self.names else column
@@ -119,6 +116,8 @@ def beside(
     rows: Sequence[str] | None = None,
     stands_for: Mapping[str, str] | None = None,
     digits: int | Mapping[str, int] = 2,
+    labels: Mapping[str, str] | None = None,
+    absent: str = ABSENT,
 ) -> Beside:
     """Ours (mean ± std over seeds, with n) beside the paper's cells and the difference.
 
@@ -126,6 +125,8 @@ def beside(
     (and `metric` if the table has several; `remark` for a line of text under a cell). `metric`,
     `rows` keep only those of the paper.
     `stands_for`: our corpus → the paper's column that it stands in for; `column` may hold either.
+    `labels`: what a reader calls rows and columns, where it is not as the paper's file has it.
+    `absent`: the note of what only we have.
     """
     theirs = paper_table(paper, table)
     if metric is not None:
@@ -133,9 +134,10 @@ def beside(
             raise unknown(f"metric of {paper} {table}", metric, set(theirs["metric"]))
         theirs = theirs[theirs["metric"] == metric]
     if rows is not None:
-        absent = [r for r in rows if r not in set(theirs["row"]) | set(ours["row"])]
-        if absent:
-            raise unknown(f"row of {paper} {table}", absent[0], set(theirs["row"]))
+        known = set(theirs["row"]) | set(ours["row"])
+        for row in rows:
+            if row not in known:
+                raise unknown(f"row of {paper} {table}", row, set(theirs["row"]))
         theirs = theirs[theirs["row"].isin(rows)]
     names = dict(stands_for or {})
     lost = {"row", "column", "value"} - set(ours.columns)
@@ -157,7 +159,7 @@ def beside(
     )
     long = _in_order(long, theirs, mean)
     long["n"] = long["n"].fillna(0).astype(int)
-    long["note"] = long["note"].fillna(ABSENT)
+    long["note"] = long["note"].fillna(absent)
     long["difference"] = long["ours"] - long["paper"]
     remarks = {}
     if "remark" in ours:
@@ -168,6 +170,7 @@ def beside(
         {v: k for k, v in names.items()},
         digits,
         remarks,
+        labels or {},
     )
 
 

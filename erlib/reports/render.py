@@ -6,6 +6,7 @@ nbconvert's own HTML loads MathJax and require.js from elsewhere; here only its 
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
@@ -15,6 +16,7 @@ from typing import Any
 import nbformat
 from bs4 import BeautifulSoup
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from latex2mathml.converter import convert as latex_to_mathml
 from markupsafe import Markup
 from nbconvert.filters import Highlight2HTML, ansi2html
 from nbconvert.filters.markdown import markdown2html
@@ -78,26 +80,44 @@ def render_notebook(notebook: Path | str) -> Path:
 
 
 def _cells_html(cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Prose, and code with its outputs; code cells that only lead to the next share its fold."""
+    """Prose, and code with its outputs; code cells that only lead to the next share its fold, which
+    is open for a cell with the tag "shown"."""
     waiting: list[str] = []
     for cell in cells:
         if cell["cell_type"] == "markdown":
             yield _code_html(waiting)
             waiting = []
-            yield f'<div class="text">{markdown2html(cell["source"])}</div>'
+            yield f'<div class="text">{prose_html(cell["source"])}</div>'
         elif cell["cell_type"] == "code" and cell["source"].strip():
             waiting.append(cell["source"])
             if outputs := cell.get("outputs", ()):
-                yield _code_html(waiting) + "".join(_output_html(output) for output in outputs)
+                shown = "shown" in cell["metadata"].get("tags", ())
+                code = _code_html(waiting, shown=shown)
+                yield code + "".join(_output_html(output) for output in outputs)
                 waiting = []
     yield _code_html(waiting)
 
 
-def _code_html(sources: Sequence[str]) -> str:
+def prose_html(source: str) -> str:
+    """Markdown with its equations ($$…$$ on lines of their own, $…$ within) as MathML, which
+    browsers draw by themselves."""
+    equations: list[str] = []
+
+    def kept(found: re.Match[str]) -> str:
+        display = "block" if found[1] is not None else "inline"
+        drawn = latex_to_mathml(found[1] or found[2], display=display)
+        equations.append(f'<span class="equation">{drawn}</span>' if found[1] else drawn)
+        return f"equation{len(equations) - 1}equation"
+
+    html = markdown2html(re.sub(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", kept, source, flags=re.DOTALL))
+    return re.sub(r"equation(\d+)equation", lambda found: equations[int(found[1])], html)
+
+
+def _code_html(sources: Sequence[str], *, shown: bool = False) -> str:
     if not sources:
         return ""
     code = Highlight2HTML(pygments_lexer="python")("\n\n".join(sources))
-    return f'<details class="code"><summary>Code</summary>{code}</details>'
+    return f'<details class="code"{" open" * shown}><summary>Code</summary>{code}</details>'
 
 
 def _output_html(output: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,26 +11,25 @@ from typing import Any
 
 from markupsafe import Markup
 
-from erlib.reports.claims import interval, short, tally
+from erlib.catalogue import papers as known_papers
 from erlib.reports.footer import duration, machine, provenance, short_revision
-from erlib.reports.ledger import PAPERS, figures_folder, read_rows, reports_folder, write_whole
+from erlib.reports.ledger import figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html, counted, label
+from erlib.reports.recorded import by_chance, folded, interval, short, tally
 from erlib.reports.render import page
 
 LEGEND = {
-    "holds": "on the claimed side, and large enough",
+    "holds": "as claimed, and large enough",
     "holds (direction)": "on the claimed side, but smaller",
-    "inconclusive": "the runs do not decide",
-    "fails": "the other way, or far smaller than claimed",
+    "leans with": "towards the paper, not surely",
+    "open": "the runs do not decide",
+    "inconclusive": "the runs do not decide",  # reports made by older rules
+    "leans against": "against the paper, not surely",
+    "no difference": "next to nothing of what is claimed",
+    "fails": "the other way, or beyond the margin",
+    "not attempted": "too little measured to decide",
 }
-NAMES = {
-    "er_lens": "ER lens",
-    "regex": "REGEX",
-    "ivra": "IvRA",
-    "saloss": "SaLoss",
-    "agreement": "Agreement",
-    "cross_paper": "Cross-paper",
-}
+FILES = ("claims.csv", "claims_parts.csv", "artefacts.csv")
 Row = Mapping[str, str]
 
 
@@ -39,8 +39,8 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
     It links only to files that exist.
     """
     site = _Site(reports_folder(profile, root), figures_folder(profile, root))
-    made = [one for name in PAPERS if (one := provenance(name, profile, root))]
-    papers = [paper for name in PAPERS if (paper := site.paper(name))]
+    made = [one for name in known_papers() if (one := provenance(name, profile, root))]
+    papers = [paper for name in known_papers() if (paper := site.paper(name))]
     html = page(
         "index.html.j2",
         profile=profile,
@@ -50,7 +50,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         verdicts=_columns(site.claims),
         costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
-        files=[f for f in ("claims.csv", "artefacts.csv") if (site.reports / f).exists()],
+        files=[f for f in FILES if (site.reports / f).exists()],
     )
     write_whole(site.reports / "index.html", html)
     return site.reports / "index.html"
@@ -68,9 +68,13 @@ class _Site:
         return read_rows(self.reports / "claims.csv")
 
     @property
+    def parts(self) -> list[dict[str, str]]:
+        return read_rows(self.reports / "claims_parts.csv")
+
+    @property
     def sources(self) -> dict[str, dict[str, Any]]:
         """What each paper's report was made from (`erlib.reports.freshness`)."""
-        files = {name: self.reports / f"{name}.sources.json" for name in PAPERS}
+        files = {name: self.reports / f"{name}.sources.json" for name in known_papers()}
         return {n: json.loads(p.read_text("utf-8")) for n, p in files.items() if p.exists()}
 
     def page_of(self, paper: str) -> str:
@@ -89,12 +93,12 @@ class _Site:
         anchors = {r["id"]: f"{own_page}#{name}-{r['id']}" for r in rows} if own_page else {}
         return {
             "name": name,
-            "title": PAPERS[name],
-            "short": NAMES[name],
+            "title": known_papers()[name].title,
+            "short": known_papers()[name].short,
             "page": own_page,
             "failed": failed,
             "counts": tally(claims),
-            "claims": [_claim(r, anchors) for r in claims],
+            "claims": [_claim(r, anchors, self._parts(r)) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
             "figures": [
                 figure
@@ -102,6 +106,11 @@ class _Site:
                 if r["kind"] == "figure" and (figure := self._figure(r, anchors))
             ],
         }
+
+    def _parts(self, claim: Row) -> list[dict[str, str]]:
+        return [
+            r for r in self.parts if (r["paper"], r["claim"]) == (claim["paper"], claim["claim"])
+        ]
 
     def _table(self, row: Row, anchors: Mapping[str, str]) -> dict[str, str]:
         csv = f"tables/{row['paper']}-{row['id']}.csv"
@@ -126,7 +135,7 @@ class _Site:
         }
 
 
-def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
+def _claim(row: Row, anchors: Mapping[str, str], parts: Sequence[Row]) -> dict[str, Any]:
     badge = badge_html(row["verdict"])
     sources = [
         {"label": label(source), "href": anchors.get(source, "")}
@@ -146,7 +155,8 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
         "interval": interval(row),
         "unit": f"{row['unit']} ({row['part']})" if row["part"] else row["unit"],
         "seeds": row["seeds"],
-        "reason": ". ".join(t for t in (row["reason"], *notes) if t) + ".",
+        "reason": " ".join(f"{t.rstrip('.')}." for t in (row["reason"], *notes) if t),
+        "parts": folded(parts) if len(parts) > 1 else "",
         "picture": interval_svg(row),
         "sources": sources,
         "href": next((s["href"] for s in sources if s["href"]), ""),
@@ -155,9 +165,8 @@ def _claim(row: Row, anchors: Mapping[str, str]) -> dict[str, Any]:
 
 def interval_svg(row: Row) -> Html:
     """Our interval and estimate (line, dot), no effect (dots), the paper's (diamond), to scale."""
-    numbers = {
-        k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]
-    }
+    read = {k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]}
+    numbers = {k: value for k, value in read.items() if math.isfinite(value)}
     if "our_value" not in numbers:
         return Html("")
     null = float(row["no_effect"])
@@ -168,7 +177,7 @@ def interval_svg(row: Row) -> Html:
         f'<line x1="{at["null"]:.1f}" x2="{at["null"]:.1f}" y1="1" y2="17" stroke="currentColor" '
         'stroke-dasharray="2 2"/>'
     ]
-    if "ci_low" in at:
+    if "ci_low" in at and "ci_high" in at:
         shapes.append(
             f'<line x1="{at["ci_low"]:.1f}" x2="{at["ci_high"]:.1f}" y1="9" y2="9" '
             'stroke="#3d96cf" stroke-width="3" stroke-linecap="round"/>'
@@ -188,11 +197,12 @@ def _said(row: Row) -> str:
 
 
 def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
-    """The verdicts as columns: what each means, and how many claims have it."""
+    """The verdicts that were given as columns: what each means, and how many claims have it."""
     given = [r["verdict"] for r in claims]
     return [
         {"verdict": v, "badge": badge_html(v), "count": given.count(v), "meaning": meaning}
         for v, meaning in LEGEND.items()
+        if v in given
     ]
 
 
@@ -229,7 +239,10 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
         text += f"{counted(len(claims), 'claim')} evaluated: {tally(claims)}."
-    if few:
+    older = any(r["verdict"] == "inconclusive" for r in claims)  # made by older rules
+    if claims and not older:
+        text += f" {by_chance(claims)}"
+    if few and older:
         which = "All" if len(few) == len(claims) else f"{len(few)} of them"
         rest = "rests" if len(few) == 1 < len(claims) else "rest"
         text += f" {which} {rest} on fewer than three seeds, which decide nothing."
@@ -239,7 +252,7 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
 def _cost(made: Mapping[str, Any], sources: Mapping[str, Any]) -> dict[str, Any]:
     where = made["environment"]
     return {
-        "name": NAMES[made["paper"]],
+        "name": known_papers()[made["paper"]].short,
         "date": made["date"],
         "work": duration(sources["seconds"]) if "seconds" in sources else "–",
         "time": duration(made["seconds"]) if made["seconds"] is not None else "–",

@@ -22,7 +22,7 @@ from erlib.reports.ledger import (
     write_whole,
 )
 
-LEDGERS = ("artefacts.csv", "claims.csv")  # the files that papers share
+LEDGERS = ("artefacts.csv", "claims.csv", "claims_parts.csv")  # the files that papers share
 
 
 @contextmanager

@@ -46,7 +46,8 @@ class Evaluation:
 class Kind:
     """A registered kind of evaluation; `version` rises whenever its numbers change.
 
-    `methods` are those that it explains with, where the description does not say which.
+    `methods` are those that it explains with, where the description does not say which;
+    `protocols` are those that it can be asked for.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Kind:
     version: int
     uses: str | None = None
     methods: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
 
 
 KINDS: dict[str, Kind] = {}
@@ -67,11 +69,12 @@ def evaluation(
     summarise: Callable[[pd.DataFrame], dict[str, float]],
     uses: str | None = None,
     methods: tuple[str, ...] = (),
+    protocols: tuple[str, ...] = (),
 ) -> Callable[[Callable[[Evaluation], pd.DataFrame]], Callable[[Evaluation], pd.DataFrame]]:
     """Register a kind under `name`."""
 
     def add(function: Callable[[Evaluation], pd.DataFrame]) -> Callable[[Evaluation], pd.DataFrame]:
-        KINDS[name] = Kind(name, function, summarise, version, uses, methods)
+        KINDS[name] = Kind(name, function, summarise, version, uses, methods, protocols)
         return function
 
     return add
@@ -82,3 +85,16 @@ def kind(name: str) -> Kind:
     if name not in KINDS:
         raise unknown("kind of evaluation", name, KINDS)
     return KINDS[name]
+
+
+def check_protocol(spec: EvalSpec) -> None:
+    """Refuse a protocol that neither the kind knows nor another that is made of the same table,
+    which one may want to share."""
+    if spec.protocol is None:
+        return
+    table = kind(spec.kind).uses or spec.kind
+    known = {p for k in KINDS.values() if table in (k.name, k.uses) for p in k.protocols}
+    if not known:
+        raise ValueError(f"{spec.kind} has no protocols, so not '{spec.protocol}' either")
+    if spec.protocol not in known:
+        raise unknown(f"protocol of {spec.kind}", spec.protocol, known)

@@ -7,7 +7,6 @@ the rest goes on. A failed result is not tried again until it is forgotten (`--r
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import re
@@ -17,12 +16,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from erlib.training.store import Sealed
+from erlib.training.store import Sealed, out_of_room
 
 FAILED = "failed"
 FAILURE_FILE = "failure.json"
 PACKAGE = Path(__file__).parents[1]
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 _ENDED = {"failed": "failed", "lost": "was lost and has no model"}
 RETRY = "then start again with --retry-failed"
 
@@ -69,7 +67,7 @@ def sealing_failures(
         try:
             return work(folder)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in NO_ROOM:
+            if out_of_room(error):
                 raise
             return record_failure(folder, error, last)
 

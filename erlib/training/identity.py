@@ -23,8 +23,8 @@ from erlib.losses.objective import Guided
 from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
-from erlib.training.evaluations import kind
-from erlib.training.rows import content_of
+from erlib.training.evaluations import check_protocol, kind
+from erlib.training.rows import content_at, content_of, contents
 from erlib.training.students import answers, explanations
 from erlib.training.updates import update_class
 
@@ -52,6 +52,14 @@ def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
 
     remembered.cache_clear = known.clear  # type: ignore[attr-defined]
     return remembered
+
+
+def forget_names() -> None:
+    """Begin anew with `contents`."""
+    content_at.cache_clear()
+    run_hash.cache_clear()  # type: ignore[attr-defined]
+    eval_hash.cache_clear()  # type: ignore[attr-defined]
+    contents.clear()
 
 
 @_by_text
@@ -165,6 +173,7 @@ def _teaching(data: DataSpec) -> dict[str, Any]:
 
 
 def _eval_versions(spec: EvalSpec) -> dict[str, int]:
+    check_protocol(spec)
     methods = kind(spec.kind).methods or ((spec.method,) if spec.method else ())
     check_spending(dict(spec.options), *methods)
     versions = {spec.kind: kind(spec.kind).version}

@@ -15,25 +15,27 @@ from erlib.training.store import Sealed, Store
 
 def runs_table(store: Store) -> pd.DataFrame:
     """One row per finished run: what it was and how it ended."""
-    rows = []
-    for sealed in store.sealed("runs"):
+    return pd.DataFrame([_row(sealed) for sealed in store.sealed("runs")])
+
+
+def _row(sealed: Sealed) -> dict[str, Any]:
+    try:
         spec, metrics = sealed.read("spec.json"), sealed.read("metrics.json")
-        rows.append(
-            {
-                "run": sealed.name,
-                "status": sealed.status,
-                "corpus": spec["data"]["corpus"],
-                "source": spec["data"]["source"],
-                "texts": metrics.get("train_texts"),
-                "model": spec["model"]["name"],
-                "objective": objective_text(spec),
-                "seed": spec["seed"],
-                "dev_f1": _dev_f1(sealed),
-                "weights": "dropped" if sealed.dropped else "",
-                "seconds": sealed.read("provenance.json").get("seconds"),
-            }
-        )
-    return pd.DataFrame(rows)
+        return {
+            "run": sealed.name,
+            "status": sealed.status,
+            "corpus": spec["data"]["corpus"],
+            "source": spec["data"]["source"],
+            "texts": metrics.get("train_texts"),
+            "model": spec["model"]["name"],
+            "objective": objective_text(spec),
+            "seed": spec["seed"],
+            "dev_f1": _dev_f1(sealed),
+            "weights": "dropped" if sealed.dropped else "",
+            "seconds": sealed.read("provenance.json").get("seconds"),
+        }
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):  # half-written, or odd
+        return {"run": sealed.name, "status": "damaged"}
 
 
 def objective_text(spec: Mapping[str, Any]) -> str:

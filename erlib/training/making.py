@@ -32,7 +32,7 @@ from erlib.training.failures import (
 from erlib.training.identity import eval_hash, run_hash, scoring
 from erlib.training.loop import train
 from erlib.training.progress import progress_bar
-from erlib.training.rows import content_of, rows_of
+from erlib.training.rows import content_of, rows_of, size_of
 from erlib.training.store import Sealed, Store
 from erlib.training.students import answers, explanations, with_lessons
 from erlib.training.workers import one_thread
@@ -65,7 +65,7 @@ def run_of(spec: EvalSpec) -> RunSpec:
 
 def steps_of(spec: RunSpec) -> int:
     """Optimiser steps of a run that uses all its epochs."""
-    texts = len(rows_of(spec.data, "train", spec.data.train_rows))
+    texts = size_of(spec.data, "train", spec.data.train_rows)
     return ceil(texts / spec.optimiser.batch_size) * spec.optimiser.epochs
 
 
@@ -120,10 +120,14 @@ def finished(store: Store, spec: RunSpec, device: str, *, model: bool = True) ->
     return sealed
 
 
-def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
-    """The evaluation's result from the store, measured first if it is not there."""
+def make_evaluation(store: Store, spec: EvalSpec, device: str, *, table: bool = False) -> Sealed:
+    """The evaluation's result from the store, measured first if it is not there.
+
+    `table`: again if an archive brought it without its table.
+    """
     name, this_kind, run_spec = eval_hash(spec), kind(spec.kind), run_of(spec)
-    if found := store.get("evals", name):
+    found = store.get("evals", name)
+    if found and not (table and found.dropped):
         return found
 
     def work(folder: Path) -> str:
@@ -163,6 +167,8 @@ def make_evaluation(store: Store, spec: EvalSpec, device: str) -> Sealed:
             part.unlink()
         return "done"
 
+    if found:
+        return store.restore("evals", name, work)
     return store.make("evals", name, sealing_failures(work))
 
 
@@ -177,10 +183,10 @@ def _load(path: Path, device: str) -> Classifier:
 
 def table_of(store: Store, spec: EvalSpec, device: str) -> pd.DataFrame:
     """The table of an evaluation, one row (or several) per text; measured first if missing."""
-    sealed = make_evaluation(store, spec, device)
+    sealed = make_evaluation(store, spec, device, table=True)
     if sealed.status == FAILED:
         raise RestsOnFailure(sealed)
-    return pd.read_parquet(sealed.path / "per_text.parquet")
+    return pd.read_parquet(store.opened(sealed, "per_text.parquet"))
 
 
 def resolve_rows(

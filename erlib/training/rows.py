@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from functools import lru_cache
+from typing import Any
 
 from datasets import Dataset
 
 from erlib.config import DataSpec
-from erlib.data import fingerprint, load_data, select_rows
+from erlib.data import fingerprint, select_rows
+from erlib.data.known import NeedsCorpus, facts, results_only
+from erlib.data.loading import read_split
 from erlib.data.preparation import prepared
 from erlib.training.students import OWN, part_of
 
@@ -25,6 +29,8 @@ def place_of(data: DataSpec, split: str, rows: int | None) -> Place:
 
 def rows_of(data: DataSpec, split: str, rows: int | None) -> Dataset:
     """The rows that a description resolves to; for rationales, the texts they are taken from."""
+    if results_only():
+        raise NeedsCorpus(f"the corpus {data.corpus}")
     return _rows_at(place_of(data, split, rows))
 
 
@@ -33,16 +39,41 @@ def content_of(data: DataSpec, split: str, rows: int | None) -> str:
     return content_at(place_of(data, split, rows))
 
 
+def size_of(data: DataSpec, split: str, rows: int | None) -> int:
+    """How many rows that are."""
+    place = place_of(data, split, rows)
+    return len(_said(place)["ids"] if facts() else _rows_at(place))
+
+
 @lru_cache(maxsize=64)
 def _rows_at(place: Place) -> Dataset:
     corpus, source, words, classes, split, rows = place
     part = split in OWN.values()
-    texts = load_data(corpus, split="test" if part else split, source=source)
+    texts = read_split(corpus, "test" if part else split, source)
     texts = prepared(texts, words=words, classes=classes)
     return select_rows(part_of(texts, split) if part else texts, rows)
 
 
 @lru_cache(maxsize=1024)
 def content_at(place: Place) -> str:
-    """The fingerprint of the rows of this place."""
-    return fingerprint(_rows_at(place))
+    """The fingerprint of the rows of this place, of the texts or as an archive has it."""
+    contents[place] = _said(place)["fingerprint"] if facts() else fingerprint(_rows_at(place))
+    return contents[place]
+
+
+contents: dict[Place, str] = {}  # the places that this process asked for
+
+
+def contents_as_json() -> dict[str, Any]:
+    """As an archive keeps them, with the ids of the rows."""
+    return {
+        json.dumps(place): {"fingerprint": found, "ids": _rows_at(place)["id"][:]}
+        for place, found in contents.items()
+    }
+
+
+def _said(place: Place) -> dict[str, Any]:
+    said: dict[str, Any] | None = (facts() or {})["contents"].get(json.dumps(place))
+    if said is None:
+        raise NeedsCorpus(f"the corpus {place[0]}")
+    return said

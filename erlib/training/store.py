@@ -12,12 +12,16 @@ alone drops anything (`in_use`), so that nobody's model goes while it is being r
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import shutil
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import file_digest
@@ -27,9 +31,12 @@ from typing import IO, Any
 from filelock import FileLock, Timeout
 
 from erlib.config import store_root
+from erlib.data.known import NeedsCorpus, results_only
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+PATIENCE = 60.0  # seconds between two words on what another process is making
 StorePath = str | os.PathLike[str] | None
 
 
@@ -53,6 +60,10 @@ class Sealed:
         if self.status == "failed" and not path.exists():
             return {}
         return json.loads(path.read_text(encoding="utf-8"))
+
+
+class DiskFull(OSError):
+    """A result could not be written: where, what it needed, and what may be freed."""
 
 
 class Store:
@@ -80,23 +91,46 @@ class Store:
 
         `work` finds in its folder what an interrupted attempt left, and may go on from it.
         """
-        with self._lock(kind, name):
+        with self._locked(kind, name):
             if found := self.get(kind, name):
                 return found
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
-            shutil.rmtree(path, ignore_errors=True)  # damaged, or get would have found it
+            _remove(path)  # damaged, or get would have found it
             if (partial / "DONE").exists() and damage(partial):
-                shutil.rmtree(partial)  # killed while it was being sealed
+                _remove(partial)  # killed while it was being sealed
             if not (partial / "DONE").exists():
-                partial.mkdir(parents=True, exist_ok=True)
-                status = work(partial)
-                sealed = {"status": status, "sha256": checksums(partial)}
-                text = json.dumps(sealed, indent=1) + "\n"
-                (partial / "DONE").write_text(text, encoding="utf-8")
+                with _naming_a_full_disk(partial):
+                    partial.mkdir(parents=True, exist_ok=True)
+                    status = work(partial)
+                    _seal(partial, status, checksums(partial))
             partial.rename(path)
             self._checked.add(path)
             return sealed_at(path)
+
+    def opened(self, sealed: Sealed, file: str) -> Path:
+        """One of its files, to be read."""
+        return sealed.path / file
+
+    def admit(
+        self,
+        kind: str,
+        name: str,
+        place: Callable[[Path], None],
+        status: str,
+        dropped: Mapping[str, str],
+    ) -> None:
+        """Seal a result that was made elsewhere: `place` puts its files into a folder, and those
+        that are `dropped` stay where they are."""
+        with self._lock(kind, name):
+            path = self.root / kind / name
+            partial = path.with_name(f"{name}.partial")
+            for folder in (path, partial):
+                shutil.rmtree(folder, ignore_errors=True)
+            partial.mkdir(parents=True)
+            place(partial)
+            _seal(partial, status, checksums(partial), dropped)
+            partial.rename(path)
 
     def forget(self, status: str) -> list[Path]:
         """Remove the results of this status, so that they are made again when next needed."""
@@ -105,7 +139,7 @@ class Store:
 
     def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
         """The result with what was dropped of it, which `work` makes again, byte for byte."""
-        with self._lock(kind, name):
+        with self._locked(kind, name):
             found = self.get(kind, name)
             if found is None:
                 raise ValueError(f"{name} is not in {self.root}, or damaged: nothing to restore")
@@ -133,7 +167,7 @@ class Store:
         """Drop the model of a run, if it has one that is not kept and nobody else works on the
         store; how many bytes."""
         path = self.root / "runs" / name
-        if (self.root / "kept" / name).exists() or not (path / "DONE").exists():
+        if (self.root / "kept" / name).exists() or not _has_seal(path):
             return 0
         with self.in_use(), self._alone() as alone:
             if not alone:
@@ -194,13 +228,37 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         return FileLock(folder / f"{kind}-{name}.lock")
 
+    @contextmanager
+    def _locked(self, kind: str, name: str) -> Iterator[None]:
+        """While open, no other process makes this result; who waits says for whom and how long."""
+        lock, began = self._lock(kind, name), time.monotonic()
+        owner = Path(lock.lock_file)
+        while not lock.is_locked:
+            try:
+                lock.acquire(blocking=False)
+            except Timeout:
+                who = owner.read_text(encoding="utf-8", errors="replace") or "another process"
+                waited = round(time.monotonic() - began)
+                print(
+                    f"erlib: waiting for {kind.removesuffix('s')} {name}, which {who} makes "
+                    f"({waited} s so far)",
+                    file=sys.stderr,
+                )
+                with suppress(Timeout):
+                    lock.acquire(timeout=PATIENCE)
+        try:
+            owner.write_text(f"process {os.getpid()}", encoding="utf-8")
+            yield
+        finally:
+            lock.release()
+
     def sealed(self, kind: str) -> Iterator[Sealed]:
         """Every result that has a `DONE`, without comparing checksums."""
         for done in sorted((self.root / kind).glob("*/DONE")):
             if done.parent.suffix != ".partial":
                 try:
                     yield sealed_at(done.parent)
-                except ValueError:
+                except (OSError, ValueError):
                     yield Sealed(done.parent, "damaged")
 
     def find(self, kind: str, prefix: str) -> Sealed:
@@ -214,22 +272,126 @@ class Store:
         return matches[0]
 
     def verify(self) -> dict[Path, list[str]]:
-        """Every sealed result with what is wrong with it (an empty list: nothing)."""
-        return {s.path: damage(s.path) for kind in KINDS for s in self.sealed(kind)}
+        """Every result with what is wrong with it (an empty list: nothing)."""
+        places = [p for kind in KINDS for p in sorted((self.root / kind).glob("*"))]
+        return {path: damage(path) for path in places if path.suffix != ".partial"}
 
     def collect_garbage(self) -> list[Path]:
-        """Remove unfinished folders that no process works on, and damaged results."""
-        doomed = [p for kind in KINDS for p in sorted((self.root / kind).glob("*.partial"))]
+        """Remove unfinished folders that no process works on, and damaged results.
+
+        One that was finished and not yet moved, when its process was killed, is left to be moved.
+        """
+        found = [p for kind in KINDS for p in sorted((self.root / kind).glob("*.partial"))]
+        doomed = [path for path in found if damage(path)]
         doomed += [path for path, faults in self.verify().items() if faults]
         return [path for path in doomed if self._remove_idle(path)]
 
     def _remove_idle(self, path: Path) -> bool:
         try:
             with self._lock(path.parent.name, path.stem).acquire(blocking=False):
-                shutil.rmtree(path)
+                _remove(path)
                 return True
         except Timeout:  # somebody is making it right now
             return False
+
+
+def _remove(path: Path) -> None:
+    """A folder with all that is in it, or whatever else lies in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def out_of_room(error: BaseException) -> bool:
+    """Is a disk full, or not to be written on? safetensors has no class of its own for it."""
+    return (isinstance(error, OSError) and error.errno in NO_ROOM) or (
+        "No space left on device" in str(error)
+    )
+
+
+@contextmanager
+def _naming_a_full_disk(folder: Path) -> Iterator[None]:
+    """An error for want of room says where, how much there is, and what may be freed."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, DiskFull) or not out_of_room(error):
+            raise
+        written = sum(f.stat().st_size for f in files_of(folder)) if folder.exists() else 0
+        place = next(p for p in (folder, *folder.parents) if p.exists())
+        free = shutil.disk_usage(place).free
+        raise DiskFull(
+            errno.ENOSPC,
+            f"no room for {folder.name.removesuffix('.partial')} in {folder.parent} ({error}): "
+            f"{free / 1e6:,.1f} MB are free there, and {written / 1e6:,.1f} MB of it were written. "
+            "Free some (`python -m erlib runs gc --weights` drops models that no profile keeps), "
+            "or name a folder with more in ERLIB_STORE; the same command then goes on",
+        ) from error
+
+
+def _has_seal(path: Path) -> bool:
+    try:
+        read_seal(path)
+    except (OSError, ValueError):
+        return False
+    return True
+class Results(Store):
+    """A store that is only read: what it lacks fails, apart from it, for want of a corpus.
+
+    `asked`: the kind and hash of everything that was found; `read`: the files that were opened.
+    """
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.asked: set[tuple[str, str]] = set()
+        self.read: set[Path] = set()
+        self._folder = tempfile.TemporaryDirectory()
+        self._lacking = Store(Path(self._folder.name))
+
+    def get(self, kind: str, name: str) -> Sealed | None:
+        """The intact result, or the failure of one that is not there."""
+        if found := super().get(kind, name):
+            self.asked.add((kind, name))
+            return found
+        return self._lacking.get(kind, name)
+
+    def make(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """The result, or what is left of an attempt at it."""
+        return self.get(kind, name) or self._lacking.make(kind, name, work)
+
+    def begin(self) -> None:
+        """Forget what was asked for until now."""
+        self.asked.clear()
+        self.read.clear()
+        for kind in KINDS:
+            shutil.rmtree(self._lacking.root / kind, ignore_errors=True)
+
+    def lacking(self) -> list[str]:
+        """What was asked for and is not there: `evals/<hash>`, …"""
+        return [f"{kind}/{s.name}" for kind in KINDS for s in self._lacking.sealed(kind)]
+
+    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+        """Nothing that was dropped is made again."""
+        what = "the model of run" if kind == "runs" else "the table of evaluation"
+        raise NeedsCorpus(f"{what} {name}")
+
+    def opened(self, sealed: Sealed, file: str) -> Path:
+        """One of its files, noted as `read`."""
+        self.read.add(sealed.path / file)
+        return sealed.path / file
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Nothing is dropped here in any case."""
+        yield
+
+    def drop_model(self, name: str) -> int:
+        """Models stay as they are."""
+        return 0
+
+    def keep_model(self, name: str) -> None:
+        """Models stay as they are."""
 
 
 def sealed_at(path: Path) -> Sealed:
@@ -241,16 +403,24 @@ def sealed_at(path: Path) -> Sealed:
 def _reseal(path: Path, dropped: Mapping[str, str]) -> None:
     """Write the `DONE` of a folder again: these files are gone, all others are there."""
     seal = read_seal(path)
-    sums = {**seal["sha256"], **seal.pop("dropped", {})}
-    seal["sha256"] = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
-    if dropped:
-        seal["dropped"] = dict(dropped)
+    sums = {**seal["sha256"], **seal.get("dropped", {})}
+    there = {file: sums[file] for file in sorted(sums, key=Path) if file not in dropped}
+    _seal(path, seal["status"], there, dropped)
+
+
+def _seal(
+    path: Path, status: str, sums: Mapping[str, str], dropped: Mapping[str, str] | None = None
+) -> None:
+    """Write the `DONE` of a folder, whole or not at all."""
+    seal = {"status": status, "sha256": sums, **({"dropped": dict(dropped)} if dropped else {})}
     (path / "DONE.tmp").write_text(json.dumps(seal, indent=1) + "\n", encoding="utf-8")
     (path / "DONE.tmp").rename(path / "DONE")
 
 
 def damage(path: Path) -> list[str]:
     """What differs between a sealed folder and its `DONE`."""
+    if not (path / "DONE").exists():
+        return ["it has no DONE"]
     try:
         return changes(path, read_seal(path)["sha256"])
     except (OSError, ValueError) as error:
@@ -261,8 +431,12 @@ def read_seal(path: Path) -> dict[str, Any]:
     """What `DONE` says: the `status`, and the `sha256` of every file and of the `dropped` ones."""
     seal = json.loads((path / "DONE").read_text(encoding="utf-8"))
     match seal:
-        case {"status": str(), "sha256": dict()}:
-            return seal
+        case {"status": str(), "sha256": dict(sums)}:
+            dropped = seal.get("dropped", {})
+            if isinstance(dropped, dict) and all(
+                isinstance(sha, str) for sha in (*sums.values(), *dropped.values())
+            ):
+                return seal
     raise ValueError("it has no status and checksums")
 
 
@@ -294,9 +468,9 @@ def checksum(path: Path) -> str:
 
 def open_store(store: StorePath = None) -> Store:
     """The store at this path (see `config.store_root` for the default), one object per path."""
-    return _store(store_root(store).resolve())
+    return _store(store_root(store).resolve(), Results if results_only() else Store)
 
 
 @lru_cache(maxsize=8)
-def _store(root: Path) -> Store:
-    return Store(root)
+def _store(root: Path, access: type[Store]) -> Store:
+    return access(root)

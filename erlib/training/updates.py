@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from erlib import checks
 from erlib.config import OptimiserSpec, RunSpec, UpdateSpec
 from erlib.errors import unknown
 from erlib.losses import Step, Weighted
@@ -37,6 +38,7 @@ class Update(Protocol):
 
 
 UPDATES: dict[str, type[Update]] = {}
+GIVEN = ("classifier", "spec", "total_steps", "seed")  # by `make_update`, not by the options
 Strategy = TypeVar("Strategy", bound=Update)
 
 
@@ -52,10 +54,12 @@ def strategy(name: str, *, version: int) -> Callable[[type[Strategy]], type[Stra
 
 
 def update_class(spec: UpdateSpec) -> type[Update]:
-    """The registered strategy of this name."""
+    """The registered strategy of this name, which must take the options."""
     if spec.name not in UPDATES:
         raise unknown("update strategy", spec.name, UPDATES)
-    return UPDATES[spec.name]
+    make = UPDATES[spec.name]
+    checks.options_of(f"update '{spec.name}'", make, dict(spec.options), but=GIVEN)
+    return make
 
 
 def make_update(spec: RunSpec, classifier: Classifier, total_steps: int) -> Update:

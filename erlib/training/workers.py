@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeVar
 
 import psutil
@@ -169,7 +170,24 @@ def _serve(
             return
         except Exception as error:
             error.add_note(f"in a worker process:\n{traceback.format_exc()}")
-            pipe.send(("raised", error))
+            pipe.send(("raised", portable(error)))
+
+
+def portable(error: Exception) -> Exception:
+    """The error, or its class and words where another process could not make it of its arguments
+    (and would raise another in its place)."""
+    try:
+        again = type(error)(*error.args)
+        ForkingPickler.dumps(error)
+        same = str(again) == str(error)
+    except Exception:
+        same = False
+    if same:
+        return error
+    told = RuntimeError(f"{type(error).__name__}: {error}")
+    for note in getattr(error, "__notes__", ()):
+        told.add_note(note)
+    return told
 
 
 def _keep_freed_memory() -> None:

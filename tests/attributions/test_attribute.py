@@ -8,8 +8,10 @@ import torch
 from datasets import ClassLabel, Dataset, Features, Sequence, Value
 
 from erlib.attributions import METHODS, Attribution, attribute
-from erlib.attributions.attribute import text_seed
+from erlib.attributions.attribute import _finished, text_seed
 from erlib.attributions.memory import bytes_per_text, parse_bytes
+from erlib.attributions.variants import Options
+from erlib.data.schema import to_dataset
 from tests import tiny
 from tests.attributions import toy
 
@@ -237,3 +239,65 @@ def test_an_attribution_shows_itself_without_trusting_its_text():
 
 def test_all_of_these_methods_are_registered():
     assert set(OURS) <= set(METHODS)
+
+
+def test_a_class_is_explained_by_its_index_and_by_its_name():
+    model = tiny.classifier("bert", num_labels=3)
+    texts = tiny.TEXTS
+    model.model.config.label2id = {"bad": 0, "good": 1, "fine": 2}
+    gold = attribute(model, texts, "saliency", target="gold", labels=[1] * len(texts))
+    for target in (1, np.int64(1), "good"):
+        found = attribute(model, texts, "saliency", target=target)
+        assert [one.target for one in found] == [1, 1, 1]
+        for one, other in zip(found, gold, strict=True):
+            np.testing.assert_array_equal(one.scores, other.scores)
+    rows = [{"id": "a", "words": ["dull"], "label": 0}]
+    data = to_dataset(rows, "classify", ["good", "bad", "so so"])  # its own names come first
+    assert attribute(model, data, "attention", target="bad")[0].target == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"target": 3}, "label 3 for a model of 2 classes"),
+        ({"target": -1}, "label -1 for a model of 2 classes"),
+        ({"target": "goood"}, "unknown target 'goood'; .*LABEL_0, LABEL_1, gold, predicted"),
+        ({"target": [1]}, "unknown target"),
+        ({"target": True}, "unknown target 'True'"),
+        ({"batch_size": 0}, "batch_size must be a whole number from 1 on, not 0"),
+        ({"batch_size": "all"}, "batch_size must be a whole number"),
+        ({"seed": None}, "seed must be a whole number"),
+        ({"labels": ["good"] * 3}, "a label must be a whole number from 0 on, not 'good'"),
+        ({"inputs": 5}, "inputs are a list of texts or a Dataset, not 5"),
+        ({"inputs": [5]}, "input '0': a text or a list of words, not 5"),
+    ],
+)
+def test_impossible_arguments_are_refused(asked, said):
+    asked = {"inputs": tiny.TEXTS, "method": "attention", **asked}
+    with pytest.raises(ValueError, match=said):
+        attribute(tiny.classifier("bert"), **asked)
+
+
+def test_a_span_model_has_no_class_to_explain():
+    question = {"question": "which ?", "context": "a great film"}
+    model = tiny.classifier("bert", task="span")
+    with pytest.raises(ValueError, match="spans have no classes, so no target 1; known"):
+        attribute(model, [question], "attention", target=1)
+
+
+def test_a_text_that_is_cut_says_so_and_by_how_much():
+    model, words = tiny.classifier("bert"), ["film"] * 100
+    with pytest.warns(UserWarning, match=r"1 of 2 texts were cut to the 64 tokens") as said:
+        short, long = attribute(model, [["a", "film"], words], "attention")
+    assert "of '1', the last 38 of 100 words have no score" in str(said[0].message)
+    assert (short.cut, long.cut, len(long.scores)) == (0, 38, 62)  # 64 − [CLS] − [SEP]
+    assert "38 more words were cut" in long._repr_html_() and "cut" not in short._repr_html_()
+
+
+def test_specials_that_come_last_are_no_part_of_what_scores_are_divided_by():
+    scores = torch.tensor([[9.0, 3.0, -4.0]], dtype=torch.float64)
+    special = torch.tensor([True, False, False])
+    for normalise, divisor in (("l2", 5.0), ("sum", -1.0)):
+        options = Options(specials="last", normalise=normalise)
+        expected = [[-torch.inf, 3 / divisor, -4 / divisor]]
+        assert _finished(scores, special, options).tolist() == expected

@@ -4,9 +4,11 @@ import csv
 import gzip
 import json
 import os
+import random
 
 import pytest
 
+from erlib.cli import main
 from erlib.data import corpus_report, load_data
 from erlib.data.local import read_esnli
 from erlib.data.schema import read_record
@@ -64,8 +66,14 @@ def test_a_tree_gives_lower_case_words_and_a_phrase_rationale(write):
         ({**GOOD, "id": "b", "text": "  "}, r"field 'text' is empty; remove the record"),
         ({**GOOD, "id": "b", "text": 3}, r"field 'text' must be a string, not int"),
         ({**GOOD, "id": "b", "label": 2}, r"label 2 is out of range; use an integer from 0 to 1"),
-        ({**GOOD, "id": "b", "label": "1"}, r"label '1' is out of range"),
-        ({**GOOD, "id": "b", "label": True}, r"label True is out of range"),
+        ({**GOOD, "id": "b", "label": -1}, r"label -1 is out of range"),
+        ({**GOOD, "id": "b", "label": "1"}, r"label '1' is no whole number; number the classes"),
+        ({**GOOD, "id": "b", "label": True}, r"label True is no whole number"),
+        (b"9" * 5000, r"Exceeds the limit"),
+        (b"[" * 100_000, r"recursion"),
+        ({**GOOD, "id": "b", "text": "\ud83d"}, r"an escaped surrogate .* has no other half"),
+        ({"id": "b", "label": 1, "tree": "(9 (2 a) (3 b))"}, r"tree label 9: .* 0 to 4"),
+        ({"id": "b", "label": 1, "tree": "(2 " * 500}, r"a tree of more than 200 levels"),
         ({**GOOD, "id": "b", "rationale": [0, 1]}, r"has 2 entries for 3 words; give one 0 or 1"),
         ({**GOOD, "id": "b", "rationale": [0, 2, 0]}, r"must be a list of 0 and 1"),
         ({**GOOD, "id": "b", "tokens": ["a", ""]}, r"'tokens' must be a list of non-empty strings"),
@@ -93,11 +101,80 @@ def test_a_cut_off_gzip_file_is_refused(write):
         load_data("yelp", source="local")
 
 
-def test_an_id_in_two_splits_is_found_by_the_report(write):
+@pytest.mark.parametrize("seed", range(20))
+def test_a_gzip_file_with_a_damaged_byte_is_refused_or_read_as_it_was(write, seed):
+    rows = [{**GOOD, "id": str(i), "text": f"text {i * 7919}"} for i in range(200)]
+    path = write("yelp", rows)
+    packed, rng = bytearray(path.read_bytes()), random.Random(seed)
+    packed[rng.randrange(len(packed))] ^= 1 << rng.randrange(8)
+    path.write_bytes(packed)
+    try:
+        assert len(load_data("yelp", source="local")) == len(rows)
+    except ValueError as error:
+        assert str(path) in str(error)
+
+
+def test_a_file_without_records_is_refused(write):
+    write("yelp", [])
+    with pytest.raises(ValueError, match="line 1: the file has no record"):
+        load_data("yelp", source="local")
+
+
+def test_a_file_that_is_not_packed_is_read_as_well(write):
+    packed = write("yelp", [GOOD])
+    plain = packed.with_suffix("")
+    plain.write_bytes(gzip.decompress(packed.read_bytes()))
+    with pytest.raises(ValueError, match="are both there; remove one of them"):
+        load_data("yelp", source="local")
+    packed.unlink()
+    assert load_data("yelp", source="local")["id"][:] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"text": "other words"}, "2 ids in two splits, such as 'a' (train and dev), 'b' (train"),
+        ({"id": "c"}, "1 text in two splits, such as 'A  fine FILM' (train and dev)"),
+    ],
+)
+def test_ids_and_texts_in_two_splits_are_refused_counted_and_named(write, changed, said):
+    write("yelp", [GOOD, {**GOOD, "id": "b", "text": "a bad one"}])
+    write("yelp", [{**GOOD, "text": "A  fine FILM", **changed}], split="dev")
+    if "text" in changed:
+        write("yelp", [{**GOOD, **changed}, {**GOOD, "id": "b", "text": "another"}], split="dev")
+    for load in (lambda: load_data("yelp", source="local"), lambda: corpus_report("yelp", "local")):
+        with pytest.raises(ValueError) as raised:
+            load()
+        assert said.replace("A  fine", "A fine") in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["../yelp", "a/b", "..", "", "a\\b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(write, name):
     write("yelp", [GOOD])
-    write("yelp", [GOOD], split="dev")
-    with pytest.raises(ValueError, match="id 'a' is in train and in dev"):
-        corpus_report("yelp", "local")
+    with pytest.raises(ValueError, match="is no name of a corpus"):
+        load_data(name, source="local")
+
+
+def test_a_corpus_of_ones_own_has_no_billion_classes(write):
+    path = write("mine", [GOOD, {**GOOD, "id": "b", "label": 10**9}])
+    with pytest.raises(ValueError, match=f"{path}, line 2: label 1000000000: number the classes"):
+        load_data("mine", source="local")
+
+
+def test_a_check_tells_of_every_corpus_and_fails_if_one_is_wrong(write, monkeypatch, capsys):
+    write("yelp", [GOOD])
+    assert main(["data", "check", "--source", "local"]) == 0
+    write("sst", [{**GOOD, "label": 7}])
+    (write("mine", [GOOD]).parent / "dev.jsonl").mkdir()
+    assert main(["data", "check", "--source", "local"]) == 1
+    said = {line.split()[0]: line for line in capsys.readouterr().out.splitlines()}
+    assert " ok " in said["yelp"] and "label 7 is out of range" in said["sst"]
+    assert "it cannot be read (Is a directory)" in said["mine"]
+
+
+def test_a_check_fails_if_nothing_is_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_DATA", str(tmp_path))
+    assert main(["data", "check", "--source", "local"]) == 1
 
 
 def test_pairs_and_questions_have_their_columns(write):
@@ -112,7 +189,16 @@ def test_pairs_and_questions_have_their_columns(write):
 
 
 @pytest.mark.parametrize(
-    "answers", [[], None, [{"text": "cat"}], [{"text": "x", "answer_start": 0}]]
+    "answers",
+    [
+        [],
+        None,
+        [{"text": "cat"}],
+        [{"text": "x", "answer_start": 0}],
+        [{"text": "sat", "answer_start": -3}],
+        [{"text": 3, "answer_start": 0}],
+        [{"text": " ", "answer_start": 3}],
+    ],
 )
 def test_an_answer_that_is_not_there_is_refused(answers):
     record = {"id": "q", "context": "cat sat", "question": "did?", "answers": answers}

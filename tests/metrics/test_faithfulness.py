@@ -417,3 +417,13 @@ def test_the_share_of_important_tokens_counts_absolute_scores_above_nine_thresho
     # |scores| normalise to 1, 0, .55: above all nine, none, and five of the thresholds.
     assert important_share(np.array([-3.0, 1.0, 2.1])) == pytest.approx((9 + 0 + 5) / (9 * 3))
     assert important_share(np.array([2.0, -2.0])) == 0.0
+
+
+@pytest.mark.parametrize("protocol", ["er_lens", "regex"])
+def test_a_text_at_the_guard_itself_is_undefined(protocol, monkeypatch):
+    bag = Bag([0.0, 0.0, 0.0, 2.0, -2.0], bias=0.0)
+    texts, scores = [text("t", [A, A])], {"m": [np.arange(4.0)]}
+    row = faithfulness(bag, texts, scores, protocol=protocol).iloc[0]
+    rules = replace(PROTOCOLS[protocol], guard=row["p_full"] - row["p_empty"])
+    monkeypatch.setitem(PROTOCOLS, protocol, rules)
+    assert faithfulness(bag, texts, scores, protocol=protocol)["undefined"].all()

@@ -66,3 +66,7 @@ def test_bad_input_is_named():
         auc([1, 2, 3], [0, 1, 2])
     with pytest.raises(ValueError, match="not finite"):
         auc([1, float("nan")], [0, 1])
+
+
+def test_recall_looks_at_as_many_tokens_as_the_rationale_has():
+    assert recall_at_k([0.9, 0.8, 0.7, 0.1], [1, 0, 1, 0]) == 0.5

@@ -2,17 +2,20 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from pathlib import Path
 
 import pytest
 import safetensors.torch
 import torch
 import transformers
+from safetensors import safe_open
 from transformers import AutoModelForSequenceClassification
 
 from erlib.data import packages
 from erlib.models import Classifier, load_classifier
 from erlib.models.layers import trace
+from erlib.training.store import Store
 from tests import tiny
 
 families = pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -275,3 +278,43 @@ def test_the_packaged_encoder_comes_back_from_a_directory(
     assert minilm.encode(texts) == again.encode(texts)
     inputs = tiny.inputs(minilm, texts)
     assert torch.equal(minilm.forward(inputs).logits, again.forward(inputs).logits)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"num_labels": -2}, {"num_labels": 0}, {"num_labels": 10**9}, {"num_labels": 2.0},
+     {"layers": 0}, {"layers": 1.5}, {"seed": -1}, {"seed": "1"}],
+)  # fmt: skip
+def test_impossible_sizes_and_seeds_are_refused(asked):
+    (name,) = asked
+    with pytest.raises(ValueError, match=f"{name} must be a whole number from"):
+        tiny.classifier("bert", **asked)
+
+
+@pytest.mark.parametrize("file", ["../other/model.safetensors", "/etc/passwd", "a/b.safetensors"])
+def test_an_index_of_weights_names_no_file_of_another_folder(tmp_path, file):
+    folder = shutil.copytree(tiny.directory("bert"), tmp_path / "bert")
+    weights = folder / "model.safetensors"
+    names = list(safe_open(weights, "pt").keys())
+    weights.rename(tmp_path / "model.safetensors")
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": dict.fromkeys(names, file)}))
+    with pytest.raises(ValueError, match="is no name of a file of weights"):
+        load_classifier(folder)
+    index.write_text("[]")
+    with pytest.raises(ValueError, match="has no weight_map"):
+        load_classifier(folder)
+
+
+def test_a_sealed_model_that_has_changed_is_not_loaded(tmp_path):
+    def work(folder: Path) -> str:
+        shutil.copytree(tiny.directory("bert"), folder, dirs_exist_ok=True)
+        return "done"
+
+    folder = Store(tmp_path).make("runs", "abc", work).path
+    assert load_classifier(folder).family == "bert"
+    weights = bytearray((folder / "model.safetensors").read_bytes())
+    weights[-5] ^= 1
+    (folder / "model.safetensors").write_bytes(weights)
+    with pytest.raises(ValueError, match="run abc is damaged: model.safetensors has changed"):
+        load_classifier(folder)

@@ -1,10 +1,8 @@
-"""The Agreement grid is the paper's, and each of its numbers lands in the right cell and claim."""
+"""The Agreement grid is the paper's, and each of its numbers lands in the right cell."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -16,25 +14,29 @@ from sklearn.metrics import f1_score
 
 from erlib.config import EvalSpec, Extraction, term
 from erlib.models import load_classifier
-from erlib.papers import agreement
 from erlib.papers.agreement import (
-    Study,
-    claims,
+    agreements,
+    audit,
+    cells,
     correlations,
+    described,
+    facts,
     figures,
-    prose,
+    reads,
+    search,
     systems,
-    tables,
+    texts,
     vectors,
 )
-from erlib.papers.agreement import study as reading
-from erlib.papers.agreement.groups import combined
+from erlib.papers.grid import evaluations_of
+from erlib.papers.report import beside_printed
 from erlib.parameters import check_parameters
-from erlib.reports import decide, paper_table
-from erlib.reports.claims import claims as claims_of
+from erlib.reports.cells import Cell as Place
+from erlib.reports.criteria import criteria
 from erlib.training.identity import eval_hash, run_hash
 from erlib.training.kinds.agreement import METHODS
 from erlib.training.runs import run
+from tests.papers.finished import carried_out, finished
 
 PARAMETERS = {"profile": "quick", "data": None, "seeds": [1, 2, 3], "executor": "local",
               "store": None, "device": "cpu"}  # fmt: skip
@@ -42,59 +44,56 @@ SMALL = {"core": ["SST"], "train_rows": 64, "wide_train_rows": 32}
 TEXTS = [f"t{i}" for i in range(12)]
 
 
-@pytest.fixture
-def settings(monkeypatch):
+@pytest.fixture(scope="module")
+def settings():
     """The quick profile with one core set for both models, and one variant without all seeds."""
-    monkeypatch.delenv(vectors.VARIABLE, raising=False)
-    found = check_parameters("agreement", PARAMETERS)
-    models = {name: {**given, **SMALL} for name, given in found.grid["models"].items()}
-    grid = {**found.grid, "models": models, "core_variants": ["Base", "Tying"], "audit": ["TREC"]}
-    return replace(found, grid=grid)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(vectors.VARIABLE, raising=False)
+        found = check_parameters("agreement", PARAMETERS)
+        models = {name: {**given, **SMALL} for name, given in found.grid["models"].items()}
+        some = {"core_variants": ["Base", "Tying"], "audit": ["TREC"]}
+        yield replace(found, grid={**found.grid, "models": models, **some})
 
 
-def done(specs, f1=0.8):
-    rows = [
-        {
-            "spec": s, "run": f"run{i}", "status": "done", "best_epoch": s.optimiser.epochs,
-            "dev_f1_binary": f1(s) if callable(f1) else f1, "dev_accuracy": 0.8,
-            "dev_majority": 0.5, "dev_chance_p": 0.001,
-        }
-        for i, s in enumerate(specs)
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+@pytest.fixture(scope="module")
+def of_the_paper():
+    return check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
 
 
-@pytest.fixture
-def study(settings, monkeypatch):
-    """Results of a grid whose every number is known.
+def study_of(settings, table=None, **options):
+    """A grid whose every number is known.
 
     r of a text is .2 + .01 · seed, .3 more under Tying; τ is .1 below it; DeepLIFT and DeepSHAP
     are equal, unless dropout is on. Even texts are always right, every third one in one epoch only.
     """
-    for cached in ("_pairs_by_epoch", "_by_text", "_epochs", "_map", "_read", "_bends"):
-        getattr(reading, cached).cache_clear()
-    monkeypatch.setattr(reading, "per_epoch", fake_epochs)
-    monkeypatch.setattr(reading, "per_text", fake_texts)
-    timed = SimpleNamespace(read=lambda file: {"seconds": 120.0})
-    store = SimpleNamespace(get=lambda kind, name: timed)
-    monkeypatch.setattr(reading, "open_store", lambda store_path: store)
-    monkeypatch.setattr(reading, "run_hash", lambda spec: "a run")  # without reading the corpora
-    results = {}
-    for stage in systems.grid(settings):
-        specs = stage.specs(results)
-        assert len(specs) <= stage.maximum
-        measured = stage.name == "measurements"
-        results[stage.name] = pd.DataFrame({"spec": specs}) if measured else done(specs)
-    return Study(settings, results)
+    return finished("agreement", settings, lambda spec: 0.8, table=table or table_of, **options)
 
 
-def variant_of(spec):
-    return spec.objective[1].name if len(spec.objective) > 1 else "base"
+@pytest.fixture(scope="module")
+def study(settings):
+    return study_of(settings)
 
 
-def fake_agreement(spec, dropout=False):
-    level = 0.2 + 0.01 * spec.seed + (0.3 if variant_of(spec) == "tying" else 0)
-    rows = []
+def variant_of(run):
+    return run.objective[1].name if len(run.objective) > 1 else "base"
+
+
+def is_of(run, model, corpus=None, variant=None):
+    named = corpus in (None, run.data.corpus) and variant in (None, variant_of(run))
+    return named and run.model.name == model
+
+
+def table_of(spec):
+    if spec.kind == "curvature":
+        states = [[0.1 * i**2, 1.0] for i in range(len(TEXTS))]
+        norm = np.arange(len(TEXTS), dtype=float)
+        return pd.DataFrame({"id": TEXTS, "norm": norm, "sum": norm, "state": states})
+    return agreement_of(spec) if spec.kind == "agreement" else predictions_of(spec)
+
+
+def agreement_of(spec):
+    level = 0.2 + 0.01 * spec.run.seed + (0.3 if variant_of(spec.run) == "tying" else 0)
+    dropout, rows = spec.variant == "agreement_dropout", []
     for a, one in enumerate(METHODS):
         for other in METHODS[a + 1 :]:
             same = (one, other) == ("deeplift", "deepshap") and not dropout
@@ -107,32 +106,39 @@ def fake_agreement(spec, dropout=False):
     return pd.DataFrame(rows)
 
 
-def fake_epochs(spec, each, store=None):
-    epochs = range(1, spec.optimiser.epochs + 1)
-    if each.kind == "agreement":
-        return pd.concat([fake_agreement(spec).assign(epoch=e) for e in epochs], ignore_index=True)
+def predictions_of(spec):
     rows = []
-    for epoch in epochs:
+    for epoch in range(1, spec.run.optimiser.epochs + 1):
         for i, text in enumerate(TEXTS):
             right = i % 2 == 0 or (i % 3 == 0 and epoch == 1)
             label = int(i < 6)
-            confidence = (0.9 if right else 0.3) - 0.02 * i - (0.1 if each.protocol else 0)
+            confidence = (0.9 if right else 0.3) - 0.02 * i - (0.1 if spec.protocol else 0)
             p1 = confidence if label else 1 - confidence
             rows.append({"id": text, "label": label, "predicted": label if right else 1 - label,
                          "p0": 1 - p1, "p1": p1, "epoch": epoch})  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def fake_texts(spec, store=None):
-    if spec.kind == "agreement":
-        return fake_agreement(spec.run, dropout=True)
-    norm = np.arange(len(TEXTS), dtype=float)
-    states = [[0.1 * i**2, 1.0] for i in range(len(TEXTS))]
-    return pd.DataFrame({"id": TEXTS, "norm": norm, "sum": norm, "state": states})
+def run_at(study, model, paper, variant="Base", seed=1):
+    """The run of a place of Table 2."""
+    place = (f"{model}|{paper}", variant, seed)
+    return next(c.specs[0] for c in study.of("table2") if (c.row, c.column, c.seed) == place)
 
 
-def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
-    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
+def beside(study, table):
+    """The table as the notebook shows it."""
+    names = described.stands_for(study.settings) if table in cells.TABLE_1.values() else None
+    return beside_printed(study, study.of(table), table, stands_for=names)
+
+
+def by_place(table):
+    """By row, column and, where a table has several, metric."""
+    keys = ["row", "column", "metric"] if table.long["metric"].nunique() > 1 else ["row", "column"]
+    return table.long.set_index(keys)
+
+
+def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters(of_the_paper):
+    paper = of_the_paper
     assert paper.seeds == (1, 2, 3, 4, 5)
     lr = {"JWA": 1e-3, "DBERT": 2e-5}
     for system in systems.systems(paper, ["Base"]):
@@ -152,6 +158,28 @@ def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
         assert len(systems.seeds_of(paper, system)) == 5
 
 
+def test_every_cell_that_a_claim_compares_is_measured_in_the_paper_s_sizes(of_the_paper):
+    def strongest(system):
+        if system.variant == "Base":
+            return 0.0
+        return search.weights(of_the_paper, search.weight_source(of_the_paper, system))[0]
+
+    every = list(cells.cells_at(of_the_paper, strongest))
+    measured = {(c.table, c.row, c.column, metric) for c in every for metric in c.read}
+    for claim, criterion in criteria("agreement").items():
+        for contrast in criterion.contrasts:
+            for difference in contrast.differences:
+                for end in filter(None, (difference.after, difference.before)):
+                    place = (end.table, end.row, end.column, end.metric)
+                    assert place in measured or claim in cells.NOT_MEASURED, (claim, place)
+
+
+def test_cells_rest_on_what_the_grid_measures(study):
+    measured = {s for s in study.rows if isinstance(s, EvalSpec)}
+    assert set(evaluations_of(study.cells)) == measured
+    assert all(study.has(*cell.specs) for cell in study.cells)
+
+
 def test_lambda_is_the_strongest_within_three_points_and_the_search_stops_there(settings):
     grid = {**settings.grid, "lambdas": {**settings.grid["lambdas"], "Tying": [0.5, 1, 5]}}
     settings = replace(settings, grid=grid)
@@ -165,15 +193,13 @@ def test_lambda_is_the_strongest_within_three_points_and_the_search_stops_there(
             return 0.6
         return {5.0: 0.7699, 1.0: 0.7701}.get(spec.objective[1].weight, 0.9)
 
-    results = {}
-    for stage in systems.grid(settings)[:-1]:
-        results[stage.name] = done(stage.specs(results), f1)
+    results = carried_out(cells.grid(settings)[:-1], f1)
     searched = results["λ search 1"]["spec"]
     assert not any(s.each_epoch for s in searched if s.objective[1] == term("tying", 5))
-    assert systems.tried(settings, results, close) == [(5, 0.7699), (1, 0.7701)]
-    assert systems.chosen_weight(settings, results, close) == 1
-    assert not systems.within_reach(settings, results, never)
-    assert systems.chosen_weight(settings, results, never) == 0.5
+    assert search.tried(settings, results, close) == [(5, 0.7699), (1, 0.7701)]
+    assert search.chosen_weight(settings, results, close) == 1
+    assert search.accepted(settings, results, never) is None
+    assert search.chosen_weight(settings, results, never) == 0.5
     chosen = {
         s.objective[1].weight
         for s in results["regularised"]["spec"]
@@ -182,29 +208,27 @@ def test_lambda_is_the_strongest_within_three_points_and_the_search_stops_there(
     assert chosen == {1.0}
     other = next(t for t in systems.tasks(settings) if t != close.task)
     wide = systems.System("JWA", other, "Tying")
-    assert systems.chosen_weight(settings, results, wide) == 1  # the core set's
+    assert search.chosen_weight(settings, results, wide) == 1  # the core set's
 
 
 def test_runs_that_need_no_result_are_listed_before_there_is_any(settings):
     lambdas = {**settings.grid["lambdas"], "Tying": [0.5, 1]}
     searching = replace(settings, grid={**settings.grid, "lambdas": lambdas})
     for given, known in ((settings, 3), (searching, 2)):
-        results, listed = {}, []
-        for stage in systems.grid(given)[:-1]:
-            results[stage.name] = done(stage.specs(results))
-            if isinstance(stage.sample, list):
-                listed.append(stage.name)
-                assert stage.sample == results[stage.name]["spec"].tolist()
-        assert listed == ["base", "λ search 1", "regularised"][:known]
+        stages = cells.grid(given)[:-1]
+        results = carried_out(stages, lambda spec: 0.8)
+        listed = [stage for stage in stages if stage.listed]
+        assert [s.name for s in listed] == ["base", "λ search 1", "regularised"][:known]
+        assert all(s.listed == results[s.name]["spec"].tolist() for s in listed)
 
 
 def test_core_cells_have_every_seed_and_wide_ones_the_first(study):
-    counts = study.main.groupby(["model", "set", "variant"]).size()
-    assert counts["DBERT", "SST", "Tying"] == 3 == counts["JWA", "SST", "Base"]
-    assert counts["DBERT", "SST", "Conicity"] == 1 == counts["JWA", "IMDB", "Tying"]
+    counts = study.numbers(study.of("table3")).groupby(["row", "column"])["seed"].nunique()
+    assert counts["DBERT|SST", "Tying"] == 3 == counts["JWA|SST", "Base"]
+    assert counts["DBERT|SST", "Conicity"] == 1 == counts["JWA|IMDB", "Tying"]
     assert len(counts) == 2 * 4 * 3
-    audited = study.runs[~study.runs.index.isin(study.main.index)]
-    assert set(audited["variant"]) == set(systems.AUDITED) and set(audited["set"]) == {"TREC"}
+    switched = study.of("audit")[-1].specs[1]
+    assert systems.named(study.settings, switched) == "DBERT TREC Tying, pads counted"
 
 
 def test_the_toy_example_has_the_paper_s_numbers_by_our_code_and_by_scipy():
@@ -214,42 +238,59 @@ def test_the_toy_example_has_the_paper_s_numbers_by_our_code_and_by_scipy():
     assert r == pytest.approx(pearsonr(*figures.TOY.values()).statistic)
 
 
-def cells(table):
-    keys = ["row", "column", "metric"] if table.long["metric"].nunique() > 1 else ["row", "column"]
-    return table.long.set_index(keys)
-
-
-def test_numbers_stand_in_the_cells_of_their_model_set_and_variant(settings, study):
-    pairs = cells(tables.table_1(study, "JWA"))
-    cell = pairs.loc["G-SHAP vs Int-Grad", "SST", "pearson_r"]
+def test_numbers_stand_in_the_cells_of_their_model_set_and_variant(settings, study, monkeypatch):
+    cell = by_place(beside(study, "table1a_jwa")).loc["G-SHAP vs Int-Grad", "SST", "pearson_r"]
     assert cell["ours"] == pytest.approx(0.2 + 0.02 + 0.2 + 0.0055)  # seeds 1 to 3, texts 0 to 11
     assert (cell["n"], cell["paper"]) == (3, 0.87)
-    assert pairs.loc[("DeepLIFT vs D-SHAP", "IMDB", "kendall_tau"), "ours"] == 1
-    noisy = cells(tables.table_1b_dropout(study))
-    cell = noisy.loc["DeepLIFT vs D-SHAP", "SST", "pearson_r"]
+    same = by_place(beside(study, "table1b_dbert")).loc["DeepLIFT vs D-SHAP", "IMDB", "kendall_tau"]
+    assert same["ours"] == 1
+    cell = by_place(described.under_dropout(study)).loc["DeepLIFT vs D-SHAP", "SST", "pearson_r"]
     assert cell["ours"] == pytest.approx(0.2 + 0.02 + 0.0055) and cell["paper"] == 0.34
-    means = cells(tables.table_2(study))
-    gap = [means.loc["DBERT|SUBJ", v, "pearson_r"]["ours"] for v in ("Tying", "Base")]
-    assert gap[0] - gap[1] == pytest.approx(0.3 * 5 / 6)  # one pair of six is always 1
-    assert cells(tables.table_7(study)).loc[("TREC", "JWA"), "ours"] == 2.0
-    weights = cells(tables.table_8(study))
+    monkeypatch.setattr(reads, "minutes", lambda study, run: 2.0)
+    minutes = by_place(beside(study, "table7")).loc["TREC", "JWA"]
+    assert (minutes["ours"], minutes["n"]) == (2.0, 3)  # the three variants
+    weights = by_place(beside(study, "table8"))
     assert weights.loc[("JWA|SST", "Tying"), "ours"] == max(settings.grid["lambdas"]["Tying"])
-    groups = tables.table_4(study, "DBERT")
+    groups = described.table_4(study, "DBERT")
     easy = np.mean([0.001 * i for i in range(0, 12, 2)])  # even texts
     level = (5 * 0.22 + 0.2 + 1 + 5 * easy) / 6
-    assert cells(groups).loc[("SST|Easy", "Base"), "ours"] == pytest.approx(level)
-    assert "18 texts" in groups.wide().loc["SST|Easy", "Base"]  # six in each of three seeds
+    assert by_place(groups).loc[("SST|Easy", "Base"), "ours"] == pytest.approx(level)
+    assert "18 texts" in groups.wide().loc["SST, Easy", "Base"]  # six in each of three seeds
+
+
+@pytest.mark.parametrize(("table", "row"), [("table2", "DBERT|SST"), ("table4", "SST|Easy")])
+def test_claims_read_the_five_pairs_that_are_two_methods(study, table, row):
+    """The table has all six, as the paper's."""
+    base, tying = (study.read(Place(table, row, v, "pearson_r")) for v in ("Base", "Tying"))
+    assert [tying[s].value - base[s].value for s in (1, 2, 3)] == pytest.approx([0.3] * 3)
+    assert all(r.value == pytest.approx(r.texts.mean()) for r in base.values())
+    assert base[1].chosen == (table == "table4")  # a model's own groups
+    shown = study.numbers(c for c in study.of(table) if c.row == row).query("metric == 'pearson_r'")
+    means = shown.groupby("column")["value"].mean()
+    assert means["Tying"] - means["Base"] == pytest.approx(0.3 * 5 / 6)  # one pair is always 1
+
+
+def test_agreement_over_the_epochs_weighs_sets_alike(study):
+    both = [run_at(study, "JWA", paper) for paper in ("SST", "SUBJ")]
+    two = reads.over_sets(2)(study, both)
+    assert two.value == pytest.approx(0.21 + 0.2 / 5 + 0.0055) and len(two.texts) == 24
+    uneven = two.texts.iloc[:14]  # two texts of the second set
+    halves = [uneven["r"].iloc[:12].mean(), uneven["r"].iloc[12:].mean()]
+    assert reads.mean_of_sets(uneven) == pytest.approx(np.mean(halves))
+    over = study.read(Place("figures-4-11", "Tying", "DBERT, epoch 2", "pearson_r"))
+    assert sorted(over) == [1, 2, 3]  # the core set alone has them all
+    assert over[3].value == pytest.approx(0.53 + 0.2 / 5 + 0.0055)
 
 
 def test_f1_is_that_of_the_kept_epoch(study):
-    cell = cells(tables.table_3(study)).loc["JWA|SST", "Base"]
+    cell = by_place(beside(study, "table3")).loc["JWA|SST", "Base"]
     labels = [int(i < 6) for i in range(12)]
     predicted = [y if i % 2 == 0 else 1 - y for i, y in enumerate(labels)]
     assert cell["ours"] == pytest.approx(f1_score(labels, predicted))
 
 
 def test_a_variant_above_both_others_has_a_dagger(study):
-    table = tables.table_2_tests(study).set_index(["model", "set", "of", "variant"])
+    table = texts.table_2_tests(study).set_index(["model", "set", "of", "variant"])
     row = table.loc["JWA", "SST", "r", "Tying"]
     # 12 texts, all up: 1/2^12 each; Holm over 96 tests, half of them that small (Tying over both
     # others in 16 cells), so that the largest of these is multiplied by 96
@@ -259,349 +300,164 @@ def test_a_variant_above_both_others_has_a_dagger(study):
 
 
 def test_curvature_is_correlated_with_cartography_over_texts(study):
-    found = cells(tables.table_11(study, "DBERT"))
-    maps = study.map_of(study.runs_of("DBERT", "SST", "Base")[1]).loc[TEXTS]
+    found = by_place(beside(study, "table11"))
+    maps = agreements.map_of(study, run_at(study, "DBERT", "SST")).loc[TEXTS]
     expected = pearsonr(np.arange(12), maps["confidence"]).statistic
     assert found.loc[("Grad norm|SST|confidence", "Base"), "ours"] == pytest.approx(expected)
     nearest = [0.1, 0.1, *(0.1 * (i**2 - (i - 1) ** 2) for i in range(2, 12))]
     expected = pearsonr(nearest, maps["variability"]).statistic
     assert found.loc[("Min dist|SST|variability", "Base"), "ours"] == pytest.approx(expected)
+    reading = study.read(Place("table11", "Min dist|SST|variability", "Base", "pearson_r"))[1]
+    assert reading.value == pytest.approx(expected) and len(reading.texts) == 12
 
 
-def test_intervals_of_correlations_are_scipy_s_and_sets_are_correlated_apart():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 40))
+def test_curvature_is_a_mean_over_sets_of_seeds_that_have_them_all(study):
+    by_set = by_place(beside(study, "table11"))["ours"]
+    r = [by_set[f"Grad norm|{s}|confidence", "Base"] for s in systems.SETS]
+    cell = by_place(beside(study, "table5")).loc["Grad norm|confidence", "Base"]
+    assert cell["ours"] == pytest.approx(np.tanh(np.arctanh(r).mean())) and cell["n"] == 1
+
+
+def test_intervals_of_correlations_are_scipy_s(study):
+    x, y = np.random.default_rng(0).normal(size=(2, 40))
     truth = pearsonr(x, y).confidence_interval()
-    r = correlations.pearson(np.stack([x, y], axis=1))
+    r = correlations.pearson(pd.DataFrame({"x": x, "y": y}))
     low, high, p = correlations.fisher_test(r, 40)
     assert (low, high) == pytest.approx((truth.low, truth.high))
     assert p == pytest.approx(pearsonr(x, y).pvalue, abs=0.01)  # normal for t
-    apart = np.concatenate([
-        np.stack([x, x + 9, np.zeros(40)], axis=1), np.stack([x, -x, np.ones(40)], axis=1)
-    ])  # fmt: skip
-    assert correlations.mean_correlation(apart) == pytest.approx(0, abs=1e-6)
-    assert np.isnan(correlations.pearson(np.ones((5, 2))))
+    assert np.isnan(correlations.pearson(pd.DataFrame(np.ones((5, 2)))))
+    tested = texts.correlation_tests(study).set_index(["statistic", "set", "attribute", "variant"])
+    row = tested.loc["Grad norm", "SST", "confidence", "Base"]
+    assert (row["seeds"], row["texts"]) == (3, 12)
 
 
 def test_the_audit_sets_evaluation_mode_beside_dropout_and_each_switch_beside_its_own(study):
-    table = agreement.audit(study).set_index(["switch", "system", "set", "measure"])
+    table = audit.audit_table(study).set_index(["switch", "system", "set", "measure"])
     row = table.loc["dropout while explaining", "DBERT Base", "SST", "r, DeepLIFT and D-SHAP"]
-    assert row["here"] == 1 and row["switched"] == pytest.approx(0.22 + 0.0055)
+    assert row["here"] == 1 and row["switched"] == pytest.approx(0.2 + 0.02 + 0.0055)
     assert row["paper"] == 0.34 and row["change"] == pytest.approx(row["switched"] - 1)
+    assert row["seeds"] == 3
     predicted = table.loc["dropout while predicting", "DBERT Base", "TREC", "confidence"]
     assert predicted["change"] == pytest.approx(-0.1)
     trained = [s for s, *_ in table.index if not s.startswith("dropout")]
     assert [s.split(" (")[0] for s in trained] == [
         "conicity: batch axis", "conicity: pads counted", "tying: squared", "tying: pads counted",
     ]  # fmt: skip
-    assert "is therefore noise from dropout" in prose.about_audit(study)
+    said = facts.audited(study)
+    assert said["one_here"] == 1 and said["one_switched"] < 0.3
 
 
-def test_every_claim_is_measured_and_decided_from_paired_seeds(study):
-    found = claims.measure_claims(study)
-    assert set(found) == set(claims_of("agreement")) and len(found) == 13
-    verdicts = {c: decide("agreement", c, parts) for c, parts in found.items()}
-    assert found["AG-C4"]["DBERT SST"]["differences"] == pytest.approx([0.25] * 3)
-    assert verdicts["AG-C1"].verdict == "holds" and verdicts["AG-C1"].n == 3
-    assert verdicts["AG-C2"].verdict == "holds"
-    assert verdicts["AG-C4"].verdict == "holds"
-    assert verdicts["AG-C7"].parts["F1 DBERT SST Tying"].verdict == "holds"
-    assert verdicts["AG-C7"].estimate == 0
-    assert verdicts["AG-C13"].verdict == "holds"
-    # Low in every pair; that DeepLIFT = DeepSHAP in evaluation mode does not count against it
-    assert verdicts["AG-C3"].verdict == "holds"
-    assert {n for n in verdicts["AG-C3"].parts if "DeepLIFT vs D-SHAP" in n} == {
-        "with dropout SST DeepLIFT vs D-SHAP"
-    }
-    noisy = [d for n, d in verdicts["AG-C3"].parts.items() if n.startswith("with dropout")]
-    assert len(noisy) == 5 and {d.verdict for d in noisy} == {"holds"}
-    note = claims.claim_note(study, "AG-C3", verdicts["AG-C3"])
-    assert "JWA on movie_snippets for SST" in note and "paper's code: holds; 5 parts" in note
-    # Conicity has one seed here
-    assert verdicts["AG-C5"].verdict == "inconclusive" and verdicts["AG-C5"].n == 1
+def test_facts_are_of_trained_models_alone(settings, study):
+    def weak(run):  # DBERT's Base: the third seed on SST, and the only one on TREC
+        places = [("movie_snippets", 3), ("reuters_pair", 1)]
+        return is_of(run, "minilm", variant="base") and (run.data.corpus, run.seed) in places
 
-
-def weakened(study, weak):
-    """The study as if the runs of which `weak` is true had learnt nothing."""
-    results = {
-        name: table.assign(dev_chance_p=[0.5 if weak(s) else 0.001 for s in table["spec"]])
-        if "dev_chance_p" in table
-        else table
-        for name, table in study.results.items()
-    }
-    return Study(study.settings, results)
-
-
-def test_nothing_is_concluded_from_a_model_that_has_not_learnt_its_task(study):
-    def weak(seeds, spec):
-        return variant_of(spec) == "base" and spec.seed in seeds and spec.model.name == "jwa"
-
-    for seeds, left in (([2], 2), ([1, 2, 3], 1)):
-        found = weakened(study, partial(weak, seeds))
-        parts = claims.measure_claims(found)["AG-C4"]
-        assert len(parts["JWA SST"]["differences"]) == left
-        assert len(parts["DBERT SST"]["differences"]) == 3
-        assert "JWA SST Base seed 2" in prose.about_training(found)
-
-
-def test_sentences_leave_out_untrained_models_and_name_them(study):
-    def weak(spec):  # DBERT's Tying on SUBJ
-        subj = (spec.model.name, spec.data.corpus) == ("minilm", "newsgroups_pair")
-        return subj and variant_of(spec) == "tying"
-
-    found = weakened(study, weak)
-    said = "not trained: DBERT SUBJ Tying seed 1."
-    tying = prose.about_tying(found)
-    assert "Tying raises r in 7 of 7 cells" in tying and "DBERT SUBJ +" in tying  # Conicity's
-    assert "DBERT SUBJ" not in tying.split("Tying raises")[1].split(" Left out")[0]
-    assert tying.endswith(f"Left out, with the other run of the pair, since they are {said}")
+    found = study_of(settings, accuracy=lambda run: 0.5 if weak(run) else 0.7)
+    # five pairs beside the same one, in six runs or four
+    both = [facts.pairs(s, "DBERT") for s in (study, found)]
+    assert [(f["above"], f["cells"]) for f in both] == [(30, 30), (20, 20)]
+    jwa = facts.pairs(study, "JWA")
+    assert (jwa["same"], jwa["best"]) == (1, "G-SHAP vs Int-Grad")
+    assert facts.raised(study)["tying"].startswith("8 of 8: JWA")
+    assert facts.raised(found)["tying"].startswith("7 of 7: JWA")  # SST has two seeds left
+    assert "DBERT TREC" not in facts.raised(found)["tying"]
     # six easy texts in each of six runs of Base: three seeds on SST, one on each other set
-    assert "36 Easy" in prose.about_groups(study) and "30 Easy" in prose.about_groups(found)
-    assert prose.about_groups(found).endswith(said)
-    curved = prose.about_curvature(found)
-    assert "mean over SST, TREC, IMDB, 12 texts a set" in curved and curved.endswith(said)
-    assert "SUBJ, SST, TREC, IMDB, 12 texts" in prose.about_curvature(study)
-    assert "Left out" not in prose.about_pairs(found, "DBERT")  # Base is trained
-    cells = tables.table_2(found).wide().loc["DBERT|SUBJ"]
-    assert cells["Tying"].str.endswith("not trained").all()
-    assert not cells["Base"].str.contains("not trained").any()
-    tests = tables.table_2_tests(found).query("set == 'SUBJ'").groupby("model")
+    assert facts.groups(study)["sizes"].startswith("36 Easy")
+    assert facts.groups(found)["sizes"].startswith("24 Easy")
+    assert facts.curvature(study)["sets"] == "SUBJ, SST, TREC, IMDB"
+    assert facts.curvature(found)["sets"] == "SUBJ, SST, IMDB"
+    assert facts.audited(study)["mapped"].startswith("mean confidence on TREC")
+    assert facts.audited(found)["mapped"] == "not measured"
+    assert facts.margins(study) == {"margins": "JWA 20, DBERT 20"}
+    pairs = beside(found, "table1b_dbert").wide()
+    assert pairs["movie_snippets\nfor SST"].str.endswith("1 of 3 not trained").all()
+    assert beside(found, "table3").wide().loc["DBERT|TREC", "Base"].endswith("n=1\nnot trained")
+
+
+def test_tests_over_texts_say_where_a_model_is_not_trained(settings):
+    def weak(run):  # DBERT's Tying on SUBJ
+        return is_of(run, "minilm", "newsgroups_pair", "tying")
+
+    found = study_of(settings, accuracy=lambda run: 0.5 if weak(run) else 0.7)
+    tests = texts.table_2_tests(found).query("set == 'SUBJ'").groupby("model")
     assert tests["trained"].unique().map(list).to_dict() == {"DBERT": ["no"], "JWA": ["yes"]}
     assert tests["†"].max().to_dict() == {"DBERT": "", "JWA": "†"}  # Tying is above in both
-    groups = agreement.group_tests(found, "DBERT").set_index(["set", "test"])["trained"]
+    groups = texts.group_tests(found).set_index(["set", "test"])["trained"]
     assert groups["SUBJ", "Amb > Easy, Base"] == "yes" == groups["SST", "Tying > Base, Easy"]
     assert groups["SUBJ", "Amb > Easy, Tying"] == "no" == groups["SUBJ", "Tying > Base, Easy"]
 
 
-def test_an_untrained_base_is_left_out_of_tables_of_pairs_and_of_the_audit(study):
-    def weak(spec):  # DBERT's Base: the third seed on SST, and the only one on TREC
-        base = variant_of(spec) == "base" and spec.model.name == "minilm"
-        return base and (spec.data.corpus, spec.seed) in [
-            ("movie_snippets", 3),
-            ("reuters_pair", 1),
-        ]
-
-    found = weakened(study, weak)
-    names = "not trained: DBERT SST Base seed 3, DBERT TREC Base seed 1."
-    # five pairs beside the same one, in six runs or four
-    assert "in 30 of 30 cells" in prose.about_pairs(study, "DBERT")
-    assert "in 20 of 20 cells" in prose.about_pairs(found, "DBERT")
-    assert names in prose.about_pairs(found, "DBERT")
-    shown = tables.table_1(found, "DBERT").wide().astype(str)
-    column = next(c for c in shown.columns if "SST" in c)
-    assert shown[column].str.endswith("1 of 3 not trained").all()
-    f1 = tables.table_3(found).wide()
-    assert f1.loc["DBERT|TREC", "Base"].endswith("n=1\nnot trained")
-    assert f1.loc["DBERT|SST", "Base"].endswith("1 of 3 not trained")
-    said = prose.about_audit(found)
-    assert said.endswith(names) and "tying: squared" in said  # Tying and its switch are trained
-    assert "Predicted with dropout on" in prose.about_audit(study)
-    assert "Predicted with dropout on" not in said  # it was TREC's Base
-
-
-def test_where_nothing_is_trained_nothing_is_said(study):
-    found = weakened(study, lambda spec: True)
-    about = [
-        prose.about_tying(found), prose.about_groups(found), prose.about_curvature(found),
-        prose.about_pairs(found, "JWA"), prose.about_audit(found),
-    ]  # fmt: skip
-    assert "Tying raises r in 0 of 0 cells." in about[0]
-    assert all(text.startswith("Nothing is concluded from this table. Left") for text in about[1:])
-    assert tables.table_2_tests(found)["†"].eq("").all()
-    for claim, measured in claims.measure_claims(found).items():
-        assert decide("agreement", claim, measured).verdict == "inconclusive", claim
+def test_where_nothing_is_trained_nothing_is_said(settings):
+    found = study_of(settings, accuracy=lambda run: 0.5)
+    assert facts.pairs(found, "JWA") == facts.groups(found) == facts.curvature(found) == {}
+    assert facts.audited(found) == {} and facts.raised(found)["tying"] == "0 of 0"
+    assert texts.table_2_tests(found)["†"].eq("").all()
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_failed_run_leaves_holes_and_stops_nothing(study, seed):
-    task = systems.task_named(study.settings, "SST")
-    base = systems.run_spec(study.settings, systems.System("DBERT", task, "Base"), seed)
-    runs = study.results["base"].copy()
-    scores = ["best_epoch", "dev_f1_binary", "dev_accuracy", "dev_majority", "dev_chance_p"]
-    runs.loc[runs["spec"] == base, scores] = np.nan
-    runs.loc[runs["spec"] == base, "status"] = "failed"
-    asked = systems._measurements(study.settings, {**study.results, "base": runs})
-    assert asked and base not in {spec.run for spec in asked}
-    holed = Study(study.settings, {**study.results, "base": runs})
-    assert sorted(holed.runs_of("DBERT", "SST", "Base")) == sorted({1, 2, 3} - {seed})
-    assert len(claims.measure_claims(holed)["AG-C1"]) > 0
-    for made in (tables.table_2, tables.table_2_tests, tables.table_3, tables.table_6,
-                 tables.table_8, tables.table_1b_dropout, agreement.audit, prose.about_tying,
-                 prose.about_training, prose.about_search, prose.about_groups,
-                 prose.about_curvature, prose.about_audit):  # fmt: skip
-        assert made(holed) is not None, made
-    for model in ("DBERT", "JWA"):
-        for of_model in (tables.table_1, tables.table_4, tables.table_5, tables.table_11,
-                         agreement.group_tests, agreement.correlation_tests,
-                         prose.about_pairs):  # fmt: skip
-            assert of_model(holed, model) is not None, of_model
-    assert figures.figure_3(holed) and figures.maps(holed, ["SST"])
+def test_a_failed_run_leaves_holes_and_stops_nothing(settings, seed):
+    def failed(run):
+        return is_of(run, "minilm", "movie_snippets", "base") and run.seed == seed
+
+    found = study_of(settings, failed=failed)
+    base = found.read(Place("table2", "DBERT|SST", "Base", "pearson_r"))
+    assert sorted(base) == sorted({1, 2, 3} - {seed})
+    for table in ("table1b_dbert", "table2", "table3", "table6", "table8", "table11"):
+        assert beside(found, table).wide().size
+    for made in (texts.table_2_tests, texts.group_tests, texts.correlation_tests, audit.audit_table,
+                 described.search_table, described.under_dropout, figures.figure_3):  # fmt: skip
+        assert made(found) is not None, made
+    for fact in (facts.raised, facts.margins, facts.groups, facts.curvature, facts.audited):
+        assert fact(found), fact
+    _, data = figures.maps(found, "figure-12")
+    assert ("SST" in set(data["set"])) == (seed == 2)
 
 
-def test_curvature_is_a_mean_over_sets_of_seeds_that_have_them_all(study, monkeypatch):
-    def r(given, model):  # r is .5 on SST, which has three seeds, and 0 on the other sets
-        cells = [(s, seed) for s in systems.SETS for seed in ((1, 2, 3) if s == "SST" else (1,))]
-        rows = [
-            {"set": s, "variant": v, "seed": seed, "statistic": "Grad norm", "texts": 12,
-             "attribute": "confidence", "r": 0.5 if s == "SST" else 0.0}
-            for s, seed in cells for v in ("Base", "Tying")
-        ]  # fmt: skip
-        return pd.DataFrame(rows)
+def test_a_text_that_one_variant_has_no_agreement_on_splits_no_row(settings):
+    def table(spec):  # Conicity's first text is undefined on JWA's SST
+        found = table_of(spec)
+        if spec.kind == "agreement" and is_of(spec.run, "jwa", "movie_snippets", "conicity"):
+            found.loc[found["id"] == "t0", ["kendall", "pearson"]] = np.nan
+        return found
 
-    monkeypatch.setattr(tables, "correlations", r)
-    cell = tables.table_5(study, "DBERT").long.set_index(["row", "column"])
-    expected = np.tanh(np.arctanh(0.5) / 4)
-    found = cell.loc[("Grad norm|confidence", "Base"), ["ours", "n"]].tolist()
-    assert found == pytest.approx([expected, 1])
-
-
-def test_a_text_that_one_variant_has_no_agreement_on_splits_no_row(study, monkeypatch):
-    plain = Study.text_means
-
-    def text_means(self, spec, epoch=None):  # Conicity's first text is undefined on JWA's SST
-        means = plain(self, spec, epoch)
-        if (variant_of(spec), spec.model.name, spec.data.corpus) == (
-            "conicity", "jwa", "movie_snippets",
-        ):  # fmt: skip
-            means.loc["t0"] = np.nan
-        return means
-
-    monkeypatch.setattr(Study, "text_means", text_means)
-    table = tables.table_2_tests(study).query("model == 'JWA' and set == 'SST' and of == 'r'")
-    assert table["variant"].tolist() == ["Base", "Conicity", "Tying"]
-    assert table["texts"].tolist() == [11] * 3
-    p = table.set_index("variant")[[f"p, above {v}" for v in systems.VARIANTS]]
+    tests = texts.table_2_tests(study_of(settings, table))
+    tests = tests.query("model == 'JWA' and set == 'SST' and of == 'r'")
+    assert tests["variant"].tolist() == ["Base", "Conicity", "Tying"]
+    assert tests["texts"].tolist() == [11] * 3
+    p = tests.set_index("variant")[[f"p, above {v}" for v in systems.VARIANTS]]
     assert (p.isna().to_numpy() == np.eye(3, dtype=bool)).all()  # none but above itself
 
 
-def test_a_model_that_has_not_learnt_one_set_takes_no_seed_from_another(study):
-    def weak(spec):
-        return spec.model.name == "minilm" and spec.data.corpus == "imdb_reviews"
-
-    found = claims.measure_claims(weakened(study, weak))
-    assert len(found["AG-C8"]["Base SST"]["differences"]) == 3
-    assert len(found["AG-C9"]["group SST Amb"]["differences"]) == 3
-
-
-def test_correlations_of_claims_come_with_the_texts_they_are_made_of(study):
-    part = claims.measure_claims(study)["AG-C10"]["Grad norm confidence"]
-    maps = study.map_of(study.runs_of("DBERT", "SST", "Base")[1]).loc[TEXTS]
-    expected = pearsonr(np.arange(12), maps["confidence"]).statistic
-    assert part["differences"] == pytest.approx([expected] * 3)
-    assert part["per_text"][0].shape == (12, 3)
-
-
-def test_effects_of_the_claims_are_those_of_the_paper_s_tables():
-    cells = paper_table("agreement", "table2").set_index(["metric", "row", "column"])["mean"]
-
-    def effect(metric, model, paper, variant):
-        base, treated = (cells[metric, f"{model}|{paper}", v] for v in ("Base", variant))
-        return round(treated - base, 6)
-
-    found = claims_of("agreement")
-    for part in found["AG-C6"].parts:
-        variant, model, paper = part.name.split()
-        assert part.paper == effect("kendall_tau", model, paper, variant), part.name
-    for part in found["AG-C5"].parts:
-        assert part.paper == effect("pearson_r", *part.name.split(), "Conicity"), part.name
-    for part in found["AG-C4"].parts:
-        effects = {s: effect("pearson_r", part.name, s, "Tying") for s in systems.SETS}
-        assert part.paper == pytest.approx(np.mean(list(effects.values())))
-        assert part.margin == pytest.approx(min(effects.values()) / 2)
-        assert part.by_column == pytest.approx(effects)
-    assert found["AG-C4"].part("JWA TREC").paper == 0.41  # .52 → .93
-    f1 = paper_table("agreement", "table3").pivot(index="row", columns="column", values="mean")
-    costs = f1[["Conicity", "Tying"]].sub(f1["Base"], axis=0)
-    assert found["AG-C7"].parts[0].paper == pytest.approx(costs.to_numpy().mean())
-    of_cells = {f"{row.replace('|', ' ')} {v}": cost for (row, v), cost in costs.stack().items()}
-    assert found["AG-C7"].parts[0].by_column == pytest.approx(of_cells)
-    assert found["AG-C7"].part("F1 DBERT TREC Tying").paper == -0.01  # .92 → .91
-    groups = paper_table("agreement", "table4").set_index(["row", "column"])["mean"]
-    for part in found["AG-C8"].parts:
-        gaps = {
-            s: groups[f"{s}|Amb", part.name] - groups[f"{s}|Easy", part.name] for s in systems.SETS
-        }
-        assert part.paper == pytest.approx(np.mean(list(gaps.values())))
-        assert part.margin == pytest.approx(min(gaps.values()) / 2)
-        assert part.by_column == pytest.approx(gaps)
-    gains = groups.unstack("column").eval("Tying - Base")
-    assert found["AG-C9"].parts[0].paper == pytest.approx(gains.mean(), abs=0.001)
-    assert found["AG-C9"].parts[0].margin == pytest.approx(gains.min() / 2)
-    of_groups = {row.replace("|", " "): gain for row, gain in gains.items()}
-    assert found["AG-C9"].parts[0].by_column == pytest.approx(of_groups)
-    assert found["AG-C9"].part("group TREC Hard").paper == 0.08  # .32 → .40
-    curves = paper_table("agreement", "table5").set_index(["row", "column"])["mean"]
-    for claim, variant in (("AG-C10", "Base"), ("AG-C11", "Tying")):
-        for part in found[claim].parts:
-            printed = curves["|".join(part.name.rsplit(" ", 1)), variant]
-            assert np.isnan(printed) or part.paper == printed
-
-
 def test_text_level_tests_combine_over_seeds():
-    assert combined([0.5, 0.5])["p"] == pytest.approx(0.5) and np.isnan(combined([])["p"])
-    assert combined([0.01, 0.01])["p"] < 0.01 and combined([0.01, 0.01])["seeds"] == 2
+    assert texts.combined([0.5, 0.5])["p"] == pytest.approx(0.5)
+    assert np.isnan(texts.combined([])["p"])
+    assert texts.combined([0.01, 0.01])["p"] < 0.01 and texts.combined([0.01])["seeds"] == 1
 
 
 def test_every_figure_draws_something_and_brings_its_numbers(settings, study):
-    drawn = [
-        figures.figure_1(),
-        figures.figure_3(study),
-        figures.maps(study, ["SUBJ"]),
-        *(figures.curve(study, *cell) for cell in list(figures.CURVES.values())[:2]),
-    ]
-    for figure, data in drawn:
+    curves = [figures.curve(study, name) for name in list(cells.CURVES)[:2]]
+    for figure, data in (figures.figure_1(), figures.figure_3(study), *curves,
+                         figures.maps(study, "figure-2")):  # fmt: skip
         assert isinstance(figure, Figure) and len(data) > 0
-    assert list(figures.CURVES) == [f"figure-{n}" for n in range(4, 12)]
-    assert figures.CURVES["figure-10"] == ("DBERT", "TREC")
-    curve = drawn[3][1].query("variant == 'Tying'")
-    assert len(curve) == settings.grid["epochs"]
+    assert list(cells.CURVES) == [f"figure-{n}" for n in range(4, 12)]
+    assert cells.CURVES["figure-10"] == ("DBERT", "TREC")
+    assert len(curves[0][1].query("variant == 'Tying'")) == settings.grid["epochs"]
 
 
-def test_every_sentence_can_be_written(study):
-    about = [
-        prose.about_training(study), prose.about_search(study), prose.about_tying(study),
-        prose.about_groups(study), prose.about_curvature(study), prose.about_pairs(study, "DBERT"),
-    ]  # fmt: skip
-    assert all(text.strip() and "nan" not in text for text in about)
-    assert "Tying raises r in 8 of 8 cells: JWA SUBJ +0.25" in prose.about_tying(study)
-    assert "identical by construction (smallest r of a text 1.000000)" in about[-1]
-    assert "JWA 30, DBERT 30" in prose.about_training(study)
-    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
-    assert prose.reduced(paper) == "" == prose.reduced(paper, dropout=True)
-
-
-@pytest.fixture
-def sixty_texts(monkeypatch):
-    """Every split has 60 texts, and no corpus is read."""
-    monkeypatch.setattr(tables, "rows_of", lambda data, split, rows: range(60)[:rows])
-    tables._length.cache_clear()
-    yield
-    tables._length.cache_clear()
-
-
-def test_a_table_made_with_dropout_says_on_how_many_texts_it_rests(settings, sixty_texts):
-    core, wide = (
-        systems.System("DBERT", systems.task_named(settings, paper), "Base")
-        for paper in ("SST", "IMDB")
-    )
-    rows = [systems.dropout_spec(systems.run_spec(settings, s, 1)).rows for s in (wide, core)]
-    said = prose.reduced(settings, dropout=True)
-    assert said.startswith(f"{rows[0]} to {rows[1]} explained test texts") and "path" not in said
-
-
-def test_what_the_profile_reduces_is_counted_and_not_what_it_asked_for(settings, sixty_texts):
+def test_texts_are_counted_as_used_and_as_there_are(settings, monkeypatch):
     """The fixture's quick profile asks for 96 and 48 predicted texts."""
-    said = prose.reduced(settings)
-    assert "6 to 16 explained test texts of a set, 48 to 60 predicted test texts of a set" in said
-    assert "60 validation texts of a set, 32 to 60 training texts" in said
-    assert "curvature on 16 (JWA) and 16 (DBERT) test texts of a set" in said
-    assert "curvature" not in prose.reduced(settings, dropout=True)
+    monkeypatch.setattr(described, "size_of", lambda data, split, rows: 60)
+    described.texts_of.cache_clear()
+    table = described.table_10(settings).set_index("set")
+    described.texts_of.cache_clear()
+    assert table.loc["SST", "test"].startswith("60\nof 60\npaper 1,810")
+    assert table.loc["IMDB", "test"].startswith("48\nof 60")
+    assert table.loc["IMDB", "total"].startswith("180\n")
 
 
-def test_the_audit_says_where_dropout_is_not_the_only_switch(settings):
-    paper = check_parameters("agreement", {**PARAMETERS, "profile": "paper", "seeds": None})
-    assert "a second switch" in prose.audit_caption(settings)
-    assert "a second switch" not in prose.audit_caption(paper)
+def test_a_quarter_of_the_explained_texts_is_explained_with_dropout(study):
+    runs = [run_at(study, "DBERT", paper) for paper in ("SST", "IMDB")]
+    assert [systems.dropout_spec(run).rows for run in runs] == [4, 2]  # of 16 and of 6
 
 
 def test_packaged_vectors_are_used_without_a_glove_file_and_a_wrong_file_is_refused(
@@ -609,7 +465,7 @@ def test_packaged_vectors_are_used_without_a_glove_file_and_a_wrong_file_is_refu
 ):
     data = systems.data_spec(settings, "JWA", systems.task_named(settings, "SST"))
     assert vectors.word_vectors(settings, data, 1) == "jwa"
-    assert "GloVe 6B, 50 dimensions" in prose.about_data(settings)
+    assert "GloVe 6B, 50 dimensions" in facts.data(settings)["vectors"]
     monkeypatch.setenv(vectors.VARIABLE, str(tmp_path / "none.txt"))
     with pytest.raises(FileNotFoundError, match="ERLIB_GLOVE names"):
         vectors.word_vectors(settings, data, 1)
@@ -635,7 +491,7 @@ def test_jwa_trains_on_the_vectors_of_a_given_glove_file(settings, monkeypatch, 
     other = systems.run_spec(settings, base, 2).model.name
     drawn = load_classifier(other, head="agreement").model.lstm.weight_ih_l0
     assert not torch.equal(drawn, start.model.lstm.weight_ih_l0)  # a seed's own other weights
-    assert "word vectors of glove.8d.txt" in prose.about_data(settings)
+    assert "word vectors of glove.8d.txt" in facts.data(settings)["vectors"]
     short = replace(spec, each_epoch=(), optimiser=replace(spec.optimiser, epochs=1))
     assert run([short], store=settings.store, device="cpu")["status"].tolist() == ["done"]
 

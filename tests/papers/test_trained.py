@@ -8,8 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from erlib.config import DataSpec, Extraction, RunSpec, load_profile
-from erlib.papers.trained import deciding, too_few, untrained_models, why_untrained
+from erlib.config import DataSpec, Extraction, RunSpec, Teaching, load_profile, term
+from erlib.papers.trained import (
+    deciding,
+    has_task,
+    judged_by,
+    too_few,
+    untrained_models,
+    why_untrained,
+)
 
 SPEC = RunSpec(DataSpec("movie_snippets"))
 
@@ -27,6 +34,15 @@ def test_a_model_must_be_above_chance_and_so_must_the_one_whose_rationales_it_re
     good, even = (SPEC.with_seed(seed) for seed in (0, 1))
     models = rows((good, 0.009), (even, 0.01), (reading(good), 0.001), (reading(even), 0.001))
     assert untrained_models(models) == {even, reading(even)}
+
+
+def test_a_student_is_judged_by_its_teacher_and_what_leaves_answers_alone_by_its_start():
+    still = replace(SPEC, start=SPEC, objective=(term("task", 0.0),))
+    idle = replace(SPEC, start=SPEC, optimiser=replace(SPEC.optimiser, lr=0.0))
+    student = replace(SPEC.with_seed(9), data=replace(SPEC.data, taught=Teaching(still)))
+    assert judged_by(still) == judged_by(idle) == judged_by(student) == SPEC
+    longer = replace(SPEC, start=SPEC)
+    assert judged_by(longer) == longer
 
 
 def test_a_lost_run_is_not_trained():
@@ -59,7 +75,7 @@ def test_trained_seeds_decide_and_where_there_are_none_the_first_stands_alone():
     assert deciding({}) == []
 
 
-@pytest.mark.parametrize("profile", ["cpu", "paper"])
+@pytest.mark.parametrize("profile", ["cpu", "night", "paper"])
 def test_runs_that_claims_rest_on_are_judged_by_a_hundred_dev_texts(profile):
     def asked(options, path=()):
         for name, value in options.items():
@@ -69,3 +85,8 @@ def test_runs_that_claims_rest_on_are_judged_by_a_hundred_dev_texts(profile):
                 yield path, value
 
     assert [found for found in asked(load_profile(profile)) if found[1] < 100] == []
+
+
+def test_a_run_of_the_explanation_loss_alone_has_no_task_to_learn():
+    alone = replace(SPEC, objective=(term("explanation", guide="attention"),))
+    assert untrained_models(rows((alone, np.nan))) == set() and not has_task(alone)

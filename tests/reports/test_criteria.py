@@ -5,8 +5,8 @@ from math import atanh, log
 
 import pytest
 
-from erlib.reports.claims import claims
 from erlib.reports.criteria import criteria, read_criteria
+from erlib.reports.recorded import statements
 
 ALL = {paper: criteria(paper) for paper in ("er_lens", "agreement", "regex", "ivra", "saloss")}
 EVERY = [one for found in ALL.values() for one in found.values()]
@@ -24,7 +24,7 @@ def asked(claim, part=None):
 
 def test_each_of_the_eighty_claims_has_a_criterion():
     for paper, found in ALL.items():
-        assert list(found) == list(claims(paper))
+        assert list(found) == list(statements(paper))
     assert len(EVERY) == 80
 
 

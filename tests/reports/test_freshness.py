@@ -9,6 +9,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from erlib.attributions.registry import METHODS
+from erlib.catalogue import paper
 from erlib.cli import main
 from erlib.reports import footer, freshness
 from erlib.training.kinds import predictions  # noqa: F401  (registers the kind)
@@ -58,10 +59,15 @@ def changes(project):
 
 def written(project, monkeypatch):
     """A copy of the claims and of the papers' tables that a test may change."""
-    for kind in ("claims", "paper_tables"):
-        shutil.copytree(freshness.PACKAGE / kind, project / "erlib" / kind)
-    monkeypatch.setattr(freshness, "PACKAGE", project / "erlib")
-    return project / "erlib"
+    folder = project / "papers"
+    for name in ("er_lens", "saloss"):
+        shutil.copytree(paper(name).folder, folder / name)
+
+    def copied(name):
+        return replace(paper(name), folder=folder / name)
+
+    monkeypatch.setattr(freshness, "paper_named", copied)
+    return folder
 
 
 def test_everything_that_a_description_names_is_found_in_the_runs_beneath_it_too():
@@ -124,10 +130,10 @@ def test_a_change_of_the_profile_counts_for_the_papers_whose_entry_it_is(project
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("claims/er_lens.toml", ["the list of claims has changed"]),
-        ("paper_tables/er_lens/table2.csv", ["the copy of the paper's tables has changed"]),
-        ("claims/saloss.toml", []),
-        ("paper_tables/saloss/table2.csv", []),
+        ("er_lens/claims.toml", ["the list of claims has changed"]),
+        ("er_lens/tables/table2.csv", ["the copy of the paper's tables has changed"]),
+        ("saloss/claims.toml", []),
+        ("saloss/tables/table2.csv", []),
     ],
 )
 def test_a_change_of_the_claims_or_of_the_printed_numbers_counts_for_their_paper(
@@ -140,7 +146,7 @@ def test_a_change_of_the_claims_or_of_the_printed_numbers_counts_for_their_paper
 
 
 def test_a_comment_among_the_claims_changes_nothing(project, monkeypatch):
-    path = written(project, monkeypatch) / "claims/er_lens.toml"
+    path = written(project, monkeypatch) / "er_lens/claims.toml"
     path.write_text(path.read_text(encoding="utf-8") + "\n# a comment\n", encoding="utf-8")
     assert changes(project) == []
 

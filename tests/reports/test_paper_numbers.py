@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from importlib.resources import files
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from erlib.catalogue import papers
 from erlib.reports import beside, paper_table
 
 OURS = pd.DataFrame(
@@ -20,11 +19,7 @@ def cell(found, row, column):
 
 
 def test_every_paper_table_can_be_read():
-    tables = [
-        (folder.name, file.name.removesuffix(".csv"))
-        for folder in (files("erlib") / "paper_tables").iterdir()
-        for file in folder.iterdir()
-    ]
+    tables = [(name, table) for name, paper in papers().items() for table in paper.tables()]
     assert len(tables) > 40
     for paper, table in tables:
         frame = paper_table(paper, table)
@@ -103,6 +98,8 @@ def test_a_metric_that_the_paper_does_not_have_is_named_and_not_its_rows():
 def test_a_row_of_a_table_with_one_column_is_named_and_not_the_column():
     ours = pd.DataFrame({"row": ["Ours", "REGEX"], "column": "Full-text", "value": 60.0})
     assert beside(ours, "regex", "table7").notes() == ["Not in the paper: Ours."]
+    called = beside(ours, "regex", "table7", labels={"Ours": "Our row\nof two lines"})
+    assert called.notes() == ["Not in the paper: Our row, of two lines."]
 
 
 def test_rows_that_only_we_have_come_last():

@@ -12,8 +12,10 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from erlib.cli import main
 from erlib.notebooks import NotebookFailed, execute
-from erlib.reports import artefact, build_index, decide, footer, record
+from erlib.papers.evidence import decide_claims
+from erlib.reports import artefact, build_index, footer
 from erlib.reports.ledger import STAGE, read_rows, reports_folder
+from erlib.reports.recorded import record
 from erlib.reports.staging import publish, staged
 from tests.reports.sample import plain_figure
 
@@ -40,9 +42,8 @@ def emit(root, *names, paper="er_lens", value=1.0):
 
 
 def claim(root, *names):
-    decision = decide("er_lens", "ER-C1", {"pooled": {"differences": [1.0, 1.1, 1.2]}})
-    for name in names:
-        record("er_lens", name, decision, profile="quick", root=root)
+    found = decide_claims("er_lens", lambda cell: None, profile="quick")
+    record("er_lens", {name: found[name] for name in names}, profile="quick", root=root)
 
 
 def contents(root):
@@ -71,6 +72,7 @@ def test_what_is_staged_takes_the_place_of_all_that_the_paper_had(tmp_path):
     assert set(contents(root)) == {
         "figures/quick/er_lens-figure-4.pdf", "figures/quick/er_lens-figure-4.png",
         "reports/quick/artefacts.csv", "reports/quick/claims.csv",
+        "reports/quick/claims_parts.csv",
         "reports/quick/tables/er_lens-figure-4.csv", "reports/quick/tables/er_lens-table-10.csv",
         "reports/quick/tables/er_lens-table-2.csv", "reports/quick/tables/saloss-table-1.csv",
     }  # fmt: skip

@@ -10,6 +10,7 @@ import pytest
 
 from erlib.config import CheckpointRule
 from erlib.training import making
+from erlib.training.checkpoints import Progress, keep_if_best
 from erlib.training.identity import run_hash
 from erlib.training.runs import run
 
@@ -139,3 +140,31 @@ def test_the_best_model_of_every_kept_state_is_kept_and_no_other(spec, tmp_path,
     assert sorted(p.name for p in folder.glob("*-*")) == ["best-2", "best-3", "state-2", "state-3"]
     shutil.rmtree(folder / "state-3")
     assert first_step(spec, tmp_path / "store", monkeypatch) == 12
+
+
+class Saved:
+    """A classifier of which nothing is asked but to be saved."""
+
+    def save_pretrained(self, folder):
+        folder.mkdir()
+
+
+def best_epochs(rule, rows, folder):
+    """The best epoch after each of these epochs."""
+    progress, found = Progress(), []
+    for row in rows:
+        keep_if_best(progress, row, rule, Saved(), folder)
+        found.append(progress.best_epoch)
+    return found
+
+
+def test_a_better_epoch_is_better_by_more_than_min_delta(tmp_path):
+    rule = CheckpointRule("dev_loss", min_delta=0.25)
+    rows = [{"dev_loss": loss} for loss in (1.0, 0.875, 0.75, 0.625, 0.5)]
+    assert best_epochs(rule, rows, tmp_path) == [1, 1, 1, 4, 4]
+
+
+def test_an_epoch_at_its_bound_does_not_count(tmp_path):
+    rule = CheckpointRule("dev_loss", bound=("dev_explanation", 0.5))
+    rows = [{"dev_loss": 1.0 - e, "dev_explanation": e} for e in (0.75, 0.5, 0.25)]
+    assert best_epochs(rule, rows, tmp_path) == [None, None, 3]

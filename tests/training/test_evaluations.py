@@ -116,3 +116,12 @@ def test_span_scores_by_hand():
     assert span_overlap(spans) == pytest.approx(
         {"exact_match": 1 / 3, "token_f1": (1 + 4 / 7 + 0) / 3}
     )
+
+
+def test_what_is_made_of_another_table_reads_the_rows_of_its_own_texts(
+    plausibility, tmp_path, monkeypatch
+):
+    whole = per_text(plausibility, store=tmp_path / "whole")
+    monkeypatch.setattr(making, "CHUNK", 5)
+    in_parts = per_text(plausibility, store=tmp_path / "parts")
+    pd.testing.assert_frame_equal(in_parts, whole)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from erlib.attributions.registry import METHODS
-from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term
+from erlib.config import EvalSpec, Extraction, Teaching, canonical, digest, term, update
 from erlib.losses import OBJECTIVES, explanation, guided
 from erlib.models import jwa
+from erlib.models.heads import HEADS
 from erlib.training import identity, rows
 from erlib.training.evaluations import KINDS
 from tests import corpus
@@ -174,3 +177,62 @@ def test_an_option_that_nothing_reads_is_refused_before_anything_is_measured(spe
         identity.eval_hash(
             EvalSpec(spec, spec.data, "test", **{"options": (("steps", 3),), **asked})
         )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"kind": "agreement", "protocol": "layers"}, "agreement has no protocols, so not"),
+        ({"kind": "flips", "protocol": "deleted"}, "unknown protocol of flips 'deleted'; did you"),
+        ({"kind": "attributions", "protocol": "dropout"}, "unknown protocol of attr"),
+    ],
+)
+def test_a_protocol_that_nothing_reads_is_refused(spec, asked, said):
+    with pytest.raises(ValueError, match=said):
+        identity.eval_hash(EvalSpec(spec, spec.data, "test", method="attention", **asked))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"objective": (term("tying", masked=True),)}, "unknown option of objective 'tying' 'mas"),
+        ({"objective": (term("explanation"),)}, "objective 'explanation' needs the option guide"),
+        ({"update": update("plain", decays=0.5)}, "unknown option of update 'plain' 'decays'; did"),
+        ({"update": update("plain", seed=1)}, "unknown option of update 'plain' 'seed'"),
+        ({"update": update("constrained", lr=1)}, "'constrained' needs the options term, bound"),
+    ],
+)
+def test_options_that_a_loss_or_an_update_does_not_take_are_refused(spec, change, said):
+    with pytest.raises(ValueError, match=said):
+        identity.run_hash(replace(spec, **change))
+
+
+def relabelled(folder, split):
+    """The corpus in another folder, with another label of one text of this split."""
+    corpus.write(folder)
+    path = folder / "movies" / f"{split}.jsonl.gz"
+    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    rows[0]["label"] = 1 - rows[0]["label"]
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode()))
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_each_split_names_what_reads_it_and_nothing_else(spec, tmp_path, monkeypatch, split):
+    def names():
+        forget()
+        measured = [EvalSpec(None, spec.data, s, "predictions") for s in ("train", "dev", "test")]
+        return [identity.run_hash(spec), *map(identity.eval_hash, measured)]
+
+    before = names()
+    relabelled(tmp_path / "other", split)
+    monkeypatch.setenv("ERLIB_DATA", str(tmp_path / "other"))
+    changed = [a != b for a, b in zip(before, names(), strict=True)]
+    assert changed == [split != "test", *(s == split for s in ("train", "dev", "test"))]
+
+
+def test_a_new_version_of_the_head_is_a_new_run(spec, monkeypatch):
+    before = identity.run_hash(spec)
+    head = HEADS[spec.model.head]
+    monkeypatch.setitem(HEADS, spec.model.head, replace(head, version=head.version + 1))
+    forget()
+    assert identity.run_hash(spec) != before

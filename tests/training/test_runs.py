@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import get_linear_schedule_with_warmup
 
-from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict
+from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict, term
 from erlib.models import load_classifier
 from erlib.training import loop
 from erlib.training.evaluating import per_epoch, per_text
@@ -219,3 +219,16 @@ def test_the_learning_rate_is_that_of_transformers_and_no_step_without_warmup_is
 def test_every_epoch_has_its_own_order_and_dropout():
     seeds = {loop.epoch_seed(s, e) for s in range(20) for e in range(20)}
     assert len(seeds) == 400
+
+
+def test_every_epoch_has_dropout_of_its_own(spec, tmp_path):
+    """One text and no learning: nothing else can change the loss."""
+    still = replace(
+        spec,
+        data=replace(spec.data, train_rows=1),
+        objective=(term("task"),),
+        optimiser=replace(spec.optimiser, lr=0.0, batch_size=1),
+    )
+    run([still], store=tmp_path / "store")
+    history = pd.read_csv(tmp_path / "store" / "runs" / run_hash(still) / "history.csv")
+    assert history["train_task"].nunique() == 3 and history["dev_task"].nunique() == 1

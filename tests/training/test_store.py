@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import shutil
 import threading
+import time
 
 import pytest
 
-from erlib.training.store import Store
+from erlib.cli import main
+from erlib.training.failures import sealing_failures
+from erlib.training.store import DiskFull, Store, damage
 
 
 def write(text, status="done"):
@@ -140,3 +147,106 @@ def test_a_result_is_found_by_how_its_hash_begins(tmp_path):
     assert store.find("runs", "abd").name == "abd2"
     with pytest.raises(ValueError, match="2 runs .* begin with 'ab'"):
         store.find("runs", "ab")
+
+
+ODD = {
+    "empty seal": ("DONE", ""),
+    "half a seal": ("DONE", '{"status": "do'),
+    "a seal of another kind": ("DONE", '{"status": "done", "sha256": {"result.txt": 3}}'),
+    "not text": ("DONE", b"\xff\xfe"),
+    "odd dropped": ("DONE", '{"status": "done", "sha256": {}, "dropped": [1]}'),
+    "half a description": ("spec.json", '{"data": {"corp'),
+    "another description": ("spec.json", "[]"),
+    "no metrics": ("metrics.json", None),
+}
+
+
+@pytest.mark.parametrize("odd", [*ODD, "a folder as seal", "no seal", "a file in its place"])
+def test_every_command_survives_what_is_in_the_store_names_it_and_gc_mends_it(
+    tmp_path, monkeypatch, capsys, odd
+):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path))
+    good = Store(tmp_path).make("runs", "abc1", write("x")).path
+    path = Store(tmp_path).make("runs", "bad2", write("x")).path
+    (path / "metrics.json").write_text("{}")
+    if odd == "a folder as seal":
+        (path / "DONE").unlink()
+        (path / "DONE").mkdir()
+    elif odd == "no seal":
+        (path / "DONE").unlink()
+    elif odd == "a file in its place":
+        shutil.rmtree(path)
+        path.write_text("?")
+    else:
+        file, content = ODD[odd]
+        (path / file).unlink(missing_ok=True)
+        if content is not None:
+            (path / file).write_bytes(content if isinstance(content, bytes) else content.encode())
+    sealed = "seal" in odd or odd in ("not text", "odd dropped", "a file in its place")
+    (tmp_path / "runs" / "stray.txt").touch()
+    for command in (["ls"], ["verify"], ["gc", "--weights", "--failed"], ["ls"]):
+        assert main(["runs", *command]) in (0, 1)
+        said = capsys.readouterr().out
+        if command == ["verify"]:
+            assert "stray.txt: it has no DONE" in said and ("bad2: " in said) == sealed
+    assert good.exists() and path.exists() != sealed
+    made = Store(tmp_path).make("runs", "bad2", write("x"))
+    assert damage(made.path) == []
+
+
+@pytest.mark.parametrize("command", [["gc", "abc"], ["ls", "abc"], ["verify", "abc"]])
+def test_a_command_for_the_whole_store_takes_no_hash(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path))
+    path = Store(tmp_path).make("runs", "abc", write("x")).path
+    assert main(["runs", *command]) == 2 and path.exists()
+    assert "looks through the whole store, and not at 'abc'" in capsys.readouterr().err
+
+
+def test_gc_leaves_what_was_finished_and_only_has_to_be_moved(tmp_path):
+    partial = sealed_but_not_moved(tmp_path)
+    assert Store(tmp_path).collect_garbage() == [] and partial.exists()
+
+
+def test_who_waits_for_another_process_says_for_whom_and_how_long(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("erlib.training.store.PATIENCE", 0.1)
+    inside, done = threading.Event(), threading.Event()
+
+    def slow(folder):
+        inside.set()
+        done.wait(10)
+        return "done"
+
+    first = threading.Thread(target=lambda: Store(tmp_path).make("runs", "abc", slow))
+    second = threading.Thread(target=lambda: Store(tmp_path).make("runs", "abc", slow))
+    first.start()
+    inside.wait(10)
+    second.start()
+    time.sleep(0.5)
+    done.set()
+    first.join()
+    second.join()
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) > 1  # again and again
+    wanted = rf"erlib: waiting for run abc, which process {os.getpid()} makes \(\d+ s so far\)"
+    assert all(re.fullmatch(wanted, line) for line in said)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"),
+     RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")],
+)  # fmt: skip
+def test_a_full_disk_names_the_folder_and_what_to_free_and_the_next_attempt_goes_on(
+    tmp_path, error
+):
+    def full(folder):
+        (folder / "half").write_text("half")
+        raise error
+
+    with pytest.raises(DiskFull) as raised:
+        Store(tmp_path).make("runs", "abc", sealing_failures(full))
+    said = str(raised.value)
+    assert f"no room for abc in {tmp_path / 'runs'}" in said and "MB are free there" in said
+    assert "runs gc --weights" in said and "ERLIB_STORE" in said
+    assert (tmp_path / "runs" / "abc.partial" / "half").exists()
+    assert Store(tmp_path).make("runs", "abc", write("x")).status == "done"

@@ -113,6 +113,9 @@ def test_simulatability_is_the_share_of_answers_that_two_models_share(teacher, t
         evaluate([replace(specs[0], data=teacher.data)], store=store)
 
 
+SPLIT_WORDS = {"train": "best", "dev": "worst", "test": "most"}
+
+
 def test_a_student_of_spans_learns_its_teacher_s_first_and_last_token(tmp_path, monkeypatch):
     folder = tmp_path / "data" / "reviews"
     folder.mkdir(parents=True)
@@ -121,7 +124,8 @@ def test_a_student_of_spans_learns_its_teacher_s_first_and_last_token(tmp_path, 
             for i in range(size):
                 context = ("dull . " * (i % 3)) + "a great film ."
                 answer = {"text": "great film", "answer_start": context.index("great")}
-                row = {"id": f"{split}-{i}", "question": "which is best ?", "context": context}
+                question = f"which is {SPLIT_WORDS[split]} ?"  # no text is in two splits
+                row = {"id": f"{split}-{i}", "question": question, "context": context}
                 file.write(json.dumps({**row, "answers": [answer]}) + "\n")
     monkeypatch.setenv("ERLIB_DATA", str(tmp_path / "data"))
     teacher = RunSpec(

@@ -18,7 +18,7 @@ from erlib.config import DataSpec, EvalSpec
 from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
 from erlib.training.runs import run
-from erlib.training.workers import one_thread, side_by_side, worker_count
+from erlib.training.workers import one_thread, portable, side_by_side, worker_count
 
 
 def fail(task):
@@ -159,3 +159,28 @@ def test_the_number_of_workers_is_asked_for_or_found(monkeypatch):
         worker_count("cpu")
     monkeypatch.delenv("ERLIB_WORKERS")
     assert 1 <= worker_count("cpu") <= len(os.sched_getaffinity(0))
+
+
+class Odd(RuntimeError):
+    """An error that is made of something else than its words."""
+
+    def __init__(self, sealed: object) -> None:
+        super().__init__(f"it needs {sealed.name}")
+
+
+def test_an_error_that_another_process_cannot_make_again_keeps_its_class_and_words():
+    error = Odd(Path("abc"))
+    error.add_note("in a worker process: …")
+    told = portable(error)
+    assert type(told) is RuntimeError and str(told) == "Odd: it needs abc"
+    assert told.__notes__ == ["in a worker process: …"]
+    for same in (ValueError("x"), OSError(28, "full"), KeyError("x")):
+        assert portable(same) is same
+
+
+def test_the_words_of_such_an_error_come_out_of_a_worker():
+    def work(task, tell):
+        raise Odd(Path(task))
+
+    with pytest.raises(RuntimeError, match="Odd: it needs a"):
+        side_by_side(work, ["a", "b"], 2, print, killed=lambda task: None)

@@ -7,9 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from erlib.config import RunSpec
 from erlib.metrics.agreement import kendall, pearson
-from erlib.papers.agreement.study import Study
+from erlib.papers.agreement.agreements import METRICS, map_of, text_means
+from erlib.papers.agreement.cells import CURVES
 from erlib.papers.agreement.systems import MODELS, SETS, VARIANTS, task_named
+from erlib.papers.study import Study
 from erlib.reports.style import BLUE, GREY, SIZED, VERMILION, figure_style, new_figure
 
 # Figure 1 of the paper: two explanations of one sentence.
@@ -17,11 +20,6 @@ TOY_WORDS = ("The", "old", "Japanese", "movie", "Rashomon", "is", "great.")
 TOY = {
     "A": (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 1.0),
     "B": (0.06, 0.05, 0.04, 0.03, 0.02, 0.01, 0.8),
-}
-# Figures 4 to 11: one model on one set each.
-CURVES = {
-    f"figure-{4 + i}": (model, paper)
-    for i, (model, paper) in enumerate((m, s) for m in MODELS for s in SETS)
 }
 VARIANT_COLOURS = {"Base": GREY, "Conicity": BLUE, "Tying": VERMILION}
 
@@ -63,25 +61,26 @@ def _set_name(study: Study, paper: str) -> str:
     return paper if corpus == paper.lower() else f"{paper} ({corpus})"
 
 
-def maps(study: Study, papers: list[str]) -> tuple[Figure, pd.DataFrame]:
+def maps(study: Study, name: str) -> tuple[Figure, pd.DataFrame]:
     """The Transformer's Base on each set, first seed: (a) correctness, (b) agreement."""
-    figure, axes = new_figure(len(papers), 2, height=3.1 * len(papers) + 0.3)
+    drawn = study.of(name)
+    figure, axes = new_figure(len(drawn), 2, height=3.1 * len(drawn) + 0.3)
     tables = []
-    for row, paper in zip(axes, papers, strict=True):
-        spec = study.first("DBERT", paper, "Base")
-        if spec is None:
-            row[0].set(title=f"{_set_name(study, paper)}\nevery run failed")
+    for row, cell in zip(axes, drawn, strict=True):
+        run, paper = cell.specs[0], cell.column.split("|")[1]
+        if not study.has(run):
+            row[0].set(title=f"{_set_name(study, paper)}\nits run failed")
             continue
-        texts = study.map_of(spec).join(study.text_means(spec)["pearson"])
+        assert isinstance(run, RunSpec)
+        texts = map_of(study, run).join(text_means(study, run).rename("pearson"))
         tables.append(texts.reset_index().assign(set=paper))
         explained = texts.dropna(subset=["pearson"])
-        epochs = spec.optimiser.epochs
         with figure_style():
-            _map(row[0], texts, "correctness", "epochs right", (0, epochs), s=12)
+            _map(row[0], texts, "correctness", "epochs right", (0, run.optimiser.epochs), s=12)
             _map(row[1], explained, "pearson", "agreement (r)", (0, 1), s=24)
-            name = _set_name(study, paper)
-            row[0].set(title=f"{name}\ncorrectness of {len(texts)} texts")
-            row[1].set(title=f"{name}\nagreement on {len(explained)} texts")
+            title = _set_name(study, paper)
+            row[0].set(title=f"{title}\ncorrectness of {len(texts)} texts")
+            row[1].set(title=f"{title}\nagreement on {len(explained)} texts")
         widest = max(0.05, 1.08 * float(texts["variability"].max()))
         for axis in row:
             axis.set(xlim=(-0.04 * widest, widest))
@@ -149,30 +148,25 @@ def figure_3(study: Study) -> tuple[Figure, pd.DataFrame]:
 def _texts_of(study: Study, model: str, paper: str) -> pd.DataFrame:
     """Explained texts of the first seed's Base and Tying."""
     tables = []
-    for variant in ("Base", "Tying"):
-        spec = study.first(model, paper, variant)
-        if spec is None:
-            continue
-        texts = study.text_means(spec).join(study.map_of(spec)).reset_index()
-        tables.append(texts.assign(model=model, set=paper, variant=variant))
+    for cell in study.of("figure-3 points"):
+        run = cell.specs[0]
+        if cell.column == f"{model}|{paper}" and study.has(run):
+            assert isinstance(run, RunSpec)
+            means = {ours: text_means(study, run, metric) for metric, ours in METRICS.items()}
+            texts = pd.DataFrame(means).join(map_of(study, run)).reset_index()
+            tables.append(texts.assign(model=model, set=paper, variant=cell.row))
     none = pd.DataFrame(columns=["variant", "pearson", "confidence", "variability"])
     return pd.concat(tables, ignore_index=True) if tables else none
 
 
-def curve(study: Study, model: str, paper: str) -> tuple[Figure, pd.DataFrame]:
+def curve(study: Study, name: str) -> tuple[Figure, pd.DataFrame]:
     """τ and r on test texts after every epoch, mean over seeds with a band of one std."""
-    runs = study.main[(study.main["model"] == model) & (study.main["set"] == paper)]
-    data = pd.concat(
-        [
-            study.pairs_by_epoch(run.spec)
-            .groupby("epoch")[["kendall", "pearson"]]
-            .mean()
-            .reset_index()
-            .assign(variant=run.variant, seed=run.seed)
-            for run in runs.itertuples()
-        ],
-        ignore_index=True,
-    )
+    model, paper = CURVES[name]
+    numbers = study.numbers(study.of(name)).rename(columns={"row": "variant"})
+    numbers["epoch"] = numbers["column"].str.removeprefix("epoch ").astype(int)
+    index = ["variant", "seed", "epoch"]
+    data = numbers.pivot(index=index, columns="metric", values="value").rename(columns=METRICS)
+    data = data.dropna().reset_index()[["epoch", "kendall", "pearson", "variant", "seed"]]
     figure, [axes] = new_figure(1, 2)
     names = {"kendall": "Kendall's τ", "pearson": "Pearson's r"}
     with figure_style():

@@ -1,16 +1,12 @@
-"""What does "Easy to Decide, Hard to Agree" train and measure?
+"""What does "Easy to Decide, Hard to Agree" train, and what is measured of a run?
 
-Two models on four binary tasks, each as Base and with either regulariser. The weight λ of a
-regulariser is the strongest one whose validation F1 is within three points of Base: the grid is
-tried from its strong end, one stage per λ, until one is close enough. Tasks that are not core to
-a profile take the λ of the core task.
+Two models on four binary tasks, each as Base and with either regulariser; `search` has the λ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from erlib.config import (
     CheckpointRule,
@@ -22,10 +18,8 @@ from erlib.config import (
     Term,
     term,
 )
-from erlib.papers.agreement.vectors import glove_file, word_vectors
-from erlib.papers.holes import failed
+from erlib.papers.agreement.vectors import word_vectors
 from erlib.parameters import Settings
-from erlib.training.stages import Results, Stage, no_model
 
 MODELS = ("JWA", "DBERT")
 SETS = ("SUBJ", "SST", "TREC", "IMDB")
@@ -37,8 +31,7 @@ AUDITED: dict[str, dict[str, object]] = {
     "Tying, squared": {"squared": True},
     "Tying, pads counted": {"mask": False},
 }
-OWN_WEIGHT = ("Conicity", "Tying", "Tying, squared")  # another scale needs another λ
-CLOSE = 0.03  # F1 that the regularised model may lose on validation texts
+COMPARED = ("Base", "Tying")  # of the maps, the groups and the correlations
 
 
 @dataclass(frozen=True)
@@ -134,6 +127,9 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
         for what in ("test_rows", "explained_rows")
     )
     predictions = EvalSpec(None, test, "test", "predictions", asked)
+    # Test texts are predicted with dropout too, as the paper's maps were (agreement.md §4.11).
+    both = system.model == "DBERT" and system.variant == "Base" and _audited(settings, system.task)
+    with_dropout = [replace(predictions, protocol="dropout")] if both else []
     return RunSpec(
         data=data,
         model=ModelSpec(
@@ -154,21 +150,8 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
             precision=model.get("precision", "fp32"),
         ),
         seed=seed,
-        each_epoch=(
-            predictions,
-            explanation(settings, test, explained),
-            *(
-                [replace(predictions, protocol="dropout")]
-                if predicts_both(settings, system)
-                else []
-            ),
-        ),
+        each_epoch=(predictions, explanation(settings, test, explained), *with_dropout),
     )
-
-
-def predicts_both(settings: Settings, system: System) -> bool:
-    """Are test texts also predicted with dropout, as the paper's maps were? (agreement.md §4.11)"""
-    return system.model == "DBERT" and system.variant == "Base" and _audited(settings, system.task)
 
 
 def _audited(settings: Settings, task: Task) -> bool:
@@ -189,93 +172,6 @@ def last_epoch(spec: RunSpec) -> int:
     return spec.optimiser.epochs
 
 
-def grid(settings: Settings) -> list[Stage]:
-    """Base; λ from the strongest down; the other seeds; then what the kept models show."""
-    base = [(s, seed) for s in systems(settings, ["Base"]) for seed in seeds_of(settings, s)]
-
-    def base_runs(results: Results) -> list[RunSpec]:
-        return [run_spec(settings, s, seed) for s, seed in base]
-
-    def regularised_runs(results: Results) -> list[RunSpec]:
-        return [spec for s, spec in final_runs(settings, results) if s.variant != "Base"]
-
-    steps = max(len(weights(settings, s)) for s in searched(settings))
-    sample = _sample(settings)
-    regularised = systems(settings, [*VARIANTS[1:], *AUDITED])
-    most = sum(
-        len(measures(settings, s, sample)) * len(seeds_of(settings, s)) for s in systems(settings)
-    )
-    first = measures(settings, System("DBERT", tasks(settings)[0], "Base"), sample)[0]
-    # Runs that need no result are listed beforehand, unless making the list reads word vectors.
-    early = glove_file() is None
-    run_stage = partial(Stage, asked=partial(_asked, settings), keeps=partial(_kept, settings))
-    return [
-        run_stage("base", base_runs, len(base), base_runs({}) if early else sample),
-        *(_search_stage(settings, step, early=early and step == 0) for step in range(steps)),
-        run_stage(
-            "regularised",
-            regularised_runs,
-            sum(len(seeds_of(settings, s)) for s in regularised),
-            regularised_runs({}) if early and steps == 1 else sample,
-        ),
-        Stage("measurements", lambda results: _measurements(settings, results), most, first),
-    ]
-
-
-def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
-    """The answers of DBERT's Base on every task; JWA has no pretrained encoder."""
-    found = {}
-    for task in tasks(settings):
-        system = System("DBERT", task, "Base")
-        runs = [run_spec(settings, system, seed) for seed in seeds_of(settings, system)]
-        found[task.paper] = [replace(run.each_epoch[0], run=run) for run in runs]
-    return found
-
-
-def weights(settings: Settings, system: System) -> list[float]:
-    """The λ to be tried, the strongest first."""
-    return sorted(settings.grid["lambdas"][system.variant], reverse=True)
-
-
-def searched(settings: Settings) -> list[System]:
-    """The cells that have a search of their own."""
-    found = systems(settings, [*VARIANTS[1:], *AUDITED])
-    return list(dict.fromkeys(weight_source(settings, s) for s in found))
-
-
-def weight_source(settings: Settings, system: System) -> System:
-    """The cell whose search chooses this cell's λ."""
-    if system.variant not in OWN_WEIGHT:  # only the switch is to differ
-        plain = System(system.model, system.task, system.variant.split(",")[0])
-        return weight_source(settings, plain)
-    core = core_tasks(settings, system.model)
-    if system.task in core or system.variant in AUDITED:
-        return system
-    return System(system.model, core[0], system.variant)
-
-
-def _search_stage(settings: Settings, step: int, *, early: bool) -> Stage:
-    """The λ at this place of the grid, where none before it was close enough."""
-    cells = [s for s in searched(settings) if step < len(weights(settings, s))]
-
-    def specs(results: Results) -> list[RunSpec]:
-        return [
-            search_spec(settings, s, weights(settings, s)[step])
-            for s in cells
-            if step == 0 or _accepted(settings, results, s) is None
-        ]
-
-    sample = specs({}) if early else _sample(settings)
-    return Stage(
-        f"λ search {step + 1}",
-        specs,
-        len(cells),
-        sample,
-        asked=partial(_asked, settings),
-        keeps=no_model,
-    )
-
-
 def system_of(settings: Settings, run: RunSpec) -> System:
     """The cell that a run belongs to."""
     model = "DBERT" if run.model.name == settings.grid["models"]["DBERT"]["name"] else "JWA"
@@ -285,106 +181,20 @@ def system_of(settings: Settings, run: RunSpec) -> System:
     return System(model, task, next(known))
 
 
-def _asked(settings: Settings, run: RunSpec) -> list[EvalSpec]:
-    """What is measured of a finished run; nothing of one that only the search looks at."""
+def named(settings: Settings, run: RunSpec) -> str:
+    """What a reader calls a run; one of the search is not explained."""
     system = system_of(settings, run)
-    if not run.each_epoch or system.variant not in VARIANTS:
-        return []
-    answers = replace(run.each_epoch[0], run=run)  # beside those of the frozen encoder
-    compared = system.model == "DBERT" and system.variant == "Base"
-    return [*measures(settings, system, run), *([answers] if compared else [])]
+    name = f"{system.model} {system.task.paper} {system.variant}"
+    return name if run.each_epoch else f"{name} (search, λ {run.objective[-1].weight:g})"
 
 
-def _kept(settings: Settings, run: RunSpec) -> bool:
-    system = system_of(settings, run)
-    named = system.task.paper in settings.grid["keep"] and system.variant in ("Base", "Tying")
-    return named and run.seed == settings.seeds[0]
-
-
-def search_spec(settings: Settings, system: System, weight: float) -> RunSpec:
-    """A run of the search: the first seed's, without explanations, which cost more than training.
-
-    Where there is one λ only, nothing is searched and the run is the final one.
-    """
-    spec = run_spec(settings, system, settings.seeds[0], weight)
-    return spec if len(weights(settings, system)) == 1 else replace(spec, each_epoch=())
-
-
-def tried(settings: Settings, results: Results, system: System) -> list[tuple[float, float]]:
-    """(λ, validation F1) of the weights that the search has tried so far, the strongest first."""
-    found = _scores(results)
-    pairs = []
-    for weight in weights(settings, system):
-        spec = search_spec(settings, system, weight)
-        if spec in found:
-            pairs.append((weight, found[spec]))
-    return pairs
-
-
-def base_score(settings: Settings, results: Results, system: System) -> float:
-    """Validation F1 of the Base run that a search compares with."""
-    base = System(system.model, system.task, "Base")
-    return _scores(results)[run_spec(settings, base, settings.seeds[0])]
-
-
-def _accepted(settings: Settings, results: Results, system: System) -> float | None:
-    enough = base_score(settings, results, system) - CLOSE
-    return next((w for w, f1 in tried(settings, results, system) if f1 >= enough), None)
-
-
-def chosen_weight(settings: Settings, results: Results, system: System) -> float:
-    """The strongest λ within three F1 points; where none is, the weakest of the grid."""
-    source = weight_source(settings, system)
-    grid = weights(settings, source)
-    found = grid[0] if len(grid) == 1 else _accepted(settings, results, source)
-    return grid[-1] if found is None else found
-
-
-def within_reach(settings: Settings, results: Results, system: System) -> bool:
-    """Did any λ of the grid stay within three points?"""
-    return _accepted(settings, results, weight_source(settings, system)) is not None
-
-
-def _scores(results: Results) -> dict[RunSpec, float]:
-    return {
-        row["spec"]: row["dev_f1_binary"]
-        for name, table in results.items()
-        if "dev_f1_binary" in table and name != "measurements"
-        for row in table[["spec", "dev_f1_binary"]].to_dict("records")
-    }
-
-
-def final_runs(settings: Settings, results: Results) -> Iterator[tuple[System, RunSpec]]:
-    """The runs that the tables read: Base, and every other variant with its chosen λ."""
-    for system in systems(settings, [*VARIANTS, *AUDITED]):
-        weight = 0.0
-        if system.variant != "Base":
-            weight = chosen_weight(settings, results, system)
-        for seed in seeds_of(settings, system):
-            yield system, run_spec(settings, system, seed, weight)
-
-
-def _measurements(settings: Settings, results: Results) -> list[EvalSpec]:
-    holes = failed(results.values())
-    return [
-        one
-        for system, spec in final_runs(settings, results)
-        if system.variant in VARIANTS and spec not in holes
-        for one in measures(settings, system, spec)
-    ]
-
-
-def measures(settings: Settings, system: System, spec: RunSpec) -> list[EvalSpec]:
+def measures(settings: Settings, system: System, run: RunSpec) -> list[EvalSpec]:
     """Of the kept model: curvature for Base and Tying; for the Transformer agreement under dropout.
 
     JWA has no dropout.
     """
-    specs = []
-    if system.variant in ("Base", "Tying"):
-        specs.append(curvature_spec(settings, spec, system.model))
-    if system.model == "DBERT":
-        specs.append(dropout_spec(spec))
-    return specs
+    curved = [curvature_spec(settings, run, system.model)] if system.variant in COMPARED else []
+    return [*curved, *([dropout_spec(run)] if system.model == "DBERT" else [])]
 
 
 def curvature_spec(settings: Settings, spec: RunSpec, model: str) -> EvalSpec:
@@ -410,7 +220,3 @@ def dropout_spec(spec: RunSpec) -> EvalSpec:
 def under_dropout(explained: int) -> int:
     """A quarter of the explained texts, where a profile counts them: each costs many times more."""
     return -(-explained // 4)
-
-
-def _sample(settings: Settings) -> RunSpec:
-    return run_spec(settings, System("DBERT", tasks(settings)[0], "Base"), settings.seeds[0])

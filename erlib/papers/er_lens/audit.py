@@ -1,126 +1,147 @@
 """How much does it matter where the authors' code departs from the paper, or the paper errs?
 
-Each row changes one thing on one seed: er_lens.md §4 has the list.
+Each cell of the table "audit" changes one thing: the row is what is measured, the column the
+departure (er_lens.md §4 has the list); `here` and `changed` are the values without and with it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
-from erlib.metrics.faithfulness import area
+from erlib.config import RunSpec
 from erlib.metrics.task import f1_macro
-from erlib.papers.er_lens.sets import data_of, rows_used
-from erlib.papers.er_lens.stages import (
-    AUDITED,
-    audit_specs,
+from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, text_mean
+from erlib.papers.er_lens.erasure import MEASURES, areas, erased
+from erlib.papers.er_lens.evaluations import (
     erasure_spec,
+    erasure_specs,
     plausibility_spec,
     prediction_spec,
 )
-from erlib.papers.er_lens.study import Study
-from erlib.papers.er_lens.systems import GUIDES
-from erlib.training.evaluating import per_text
+from erlib.papers.er_lens.kendall import measured
+from erlib.papers.er_lens.sets import HOME, LONG, annotated, data_of, rows_used, test_sets
+from erlib.papers.er_lens.systems import GUIDES, audited
+from erlib.papers.holes import or_hole
+from erlib.papers.study import Study
+from erlib.parameters import Settings
 from erlib.training.kinds.predictions import predict
+from erlib.training.notes import noted
 from erlib.training.rows import rows_of
 
 EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 NO_SURER = "texts no surer than the empty input kept, with ε as what is normalised by"
+Altered = Callable[[pd.DataFrame], pd.DataFrame]
 
 
-def audit_table(study: Study) -> pd.DataFrame:
-    """departure, what is measured, here, changed, difference."""
-    rows = [
-        *_double_embedding(study),
-        *_erasure(study),
-        *_spread(study),
-        *_attention_by_order(study),
-    ]
-    table = pd.DataFrame(rows, columns=["departure", "measured", "here", "changed"])
-    return table.assign(difference=table["changed"] - table["here"])
+def table(study: Study) -> pd.DataFrame:
+    """departure, what is measured, here, changed, difference; means over the seeds of a row."""
+    numbers = study.numbers(study.of("audit"))
+    means = numbers.groupby(["column", "row", "metric"], sort=False)["value"].mean().unstack()
+    found = (
+        means[["here", "changed"]]
+        .dropna(how="all")
+        .rename_axis(["departure", "measured"])
+        .reset_index()
+    )
+    alone = [*_spread(study), *_attention_by_order(study)]
+    rows = pd.concat([found, pd.DataFrame(alone, columns=found.columns)], ignore_index=True)
+    return rows.assign(difference=rows["changed"] - rows["here"])
 
 
-Row = tuple[str, str, float, float]
+def cells(settings: Settings, runs: Mapping[tuple[str, int], RunSpec]) -> Iterator[Cell]:
+    """One departure at a time, on the first seed; texts that are left out on all."""
+    first = settings.seeds[0]
+    for system, doubled in audited(settings).items():
+        if plain := runs.get((system, first)):
+            yield from _double_embedding(settings, system, plain, doubled)
+    for (system, seed), run in runs.items():
+        if system == "Baseline":
+            yield from _erasure(settings, seed, run, first=seed == first)
 
 
-def _double_embedding(study: Study) -> list[Row]:
+def _double_embedding(
+    settings: Settings, system: str, plain: RunSpec, doubled: RunSpec
+) -> Iterator[Cell]:
     """er_lens.md §4.4: the embedding block is applied twice, in training and evaluation."""
-    settings, rows = study.settings, []
-    place, home = settings.seeds[0], study.annotated[0]
-    inside = [t for t in study.sets if t.in_domain]
-    for system, doubled in zip(AUDITED, audit_specs(settings), strict=True):
-        lacking = doubled in {spec.run for spec in study.holes}
-        if lacking or place not in study.places(system):
-            continue
-        plain = study.spec(system, place)
-        measured = [
-            (f"F1 on {t.name}", [prediction_spec(settings, s, t) for s in (plain, doubled)])
-            for t in inside
-        ]
-        values = [
-            (name, [_f1(per_text(s, store=settings.store)) for s in specs])
-            for name, specs in measured
-        ]
-        for x in GUIDES:
-            specs = [plausibility_spec(settings, s, home, x) for s in (plain, doubled)]
-            tables = [per_text(s, store=settings.store) for s in specs]
-            values.append((f"AUC of {x} on {home.name}", [100 * t["auc"].mean() for t in tables]))
-        rows += [
-            ("embedding block applied twice", f"{system}: {name}", pair[0], pair[1])
-            for name, pair in values
-        ]
-    return rows
+    both, home = (plain, doubled), annotated(settings)[HOME]
+    measured = {
+        **{
+            f"F1 on {t.name}": (F1_MACRO, [prediction_spec(settings, s, t) for s in both])
+            for t in test_sets(settings)
+            if t.in_domain
+        },
+        **{
+            f"AUC of {x} on {home.name}": (
+                text_mean("auc", 100),
+                [plausibility_spec(settings, s, home, x) for s in both],
+            )
+            for x in GUIDES
+        },
+    }
+    for name, (read, specs) in measured.items():
+        reads = {"here": _of(read, 0), "changed": _of(read, 1)}
+        column = "embedding block applied twice"
+        yield Cell("audit", f"{system}: {name}", column, settings.seeds[0], tuple(specs), reads)
 
 
-def _f1(table: pd.DataFrame) -> float:
-    return 100 * f1_macro(table["label"], table["predicted"])
+def _of(read: Read, index: int) -> Read:
+    """What another read makes of one of the specs."""
+    return lambda study, specs: read(study, [specs[index]])
 
 
-def _erasure(study: Study) -> list[Row]:
+def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Iterator[Cell]:
     """er_lens.md §4.1, 4.8, 4.9 and 4.16: the misprint of eq. 5, the sign of scores, ε subtracted
     twice; and texts that are no surer than the empty input, which the authors' code keeps."""
-    place, rows = study.settings.seeds[0], list[Row]()
-    if place not in study.places("Baseline"):
-        return rows
+    every = erasure_specs(settings, run)
+
+    def cell(
+        departure: str, technique: str, measure: str, altered: Altered, said: str = "",
+        variant: str | None = None,
+    ) -> Cell:  # fmt: skip
+        other = every[technique] if variant is None else erasure_spec(
+            settings, run, technique, variant
+        )  # fmt: skip
+        specs = (every[technique], other, *every.values())
+        read = {"here": _area(measure, 0), "changed": _area(measure, 1, altered)}
+        row = f"area under {measure} of {technique} x 100{said}"
+        return Cell("audit", row, departure, seed, specs, read)
+
     for technique in ("ATT", "DX"):
-        table = study.erasure(place, technique)
-        printed = table.assign(normalised_sufficiency=misprinted_sufficiency(table))
-        rows.append(_areas("eq. 5 as printed", technique, "sufficiency", table, printed))
-        twice = table.assign(normalised_comprehensiveness=comprehensiveness(table, 2 * EPSILON))
-        rows.append(_areas("ε subtracted twice", technique, "comprehensiveness", table, twice))
-        rows += _with_texts_no_surer(study, technique)
-    for technique, variant in (("IXG", "er_lens"), ("DX-C", "er_lens_absolute")):
-        spec = erasure_spec(study.settings, study.spec("Baseline", place), technique, variant)
-        if spec in study.holes:
-            continue
-        absolute = study.erasure(place, technique, variant)
-        for measure in ("sufficiency", "comprehensiveness"):
-            signed = study.erasure(place, technique)
-            rows.append(
-                _areas("ours: tokens ranked by |score|", technique, measure, signed, absolute)
-            )
-    return rows
+        if first:
+            yield cell("eq. 5 as printed", technique, "sufficiency", _printed)
+            yield cell("ε subtracted twice", technique, "comprehensiveness", _twice)
+        for measure in MEASURES:
+            altered = partial(_all_kept, measure=measure)
+            yield cell(NO_SURER, technique, measure, altered, ", all Baselines")
+    for technique, variant in (("IXG", "er_lens"), ("DX-C", "er_lens_absolute")) if first else ():
+        for measure in MEASURES:
+            departure = "ours: tokens ranked by |score|"
+            yield cell(departure, technique, measure, lambda t: t, variant=variant)
 
 
-def _with_texts_no_surer(study: Study, technique: str) -> list[Row]:
-    """Nothing left out; means over all Baselines, for some leave nothing out."""
-    rows = []
-    for measure, normalised in NORMALISED.items():
-        pairs = []
-        for place in study.places("Baseline"):
-            table = study.erasure(place, technique)
-            every = table.assign(undefined=False)
-            kept = every.assign(**{f"normalised_{measure}": normalised(every, EPSILON)})
-            *what, here, changed = _areas(NO_SURER, technique, measure, table, kept)
-            pairs.append((here, changed))
-        here, changed = np.nanmean(pairs, axis=0)
-        rows.append((what[0], f"{what[1]}, all Baselines", float(here), float(changed)))
-    return rows
+def _area(measure: str, index: int, altered: Altered = lambda table: table) -> Read:
+    def read(study: Study, specs: Sequence[Spec]) -> Reading:
+        table = altered(erased(study, [specs[index], *specs[2:]]))
+        return Reading(100 * float(areas(table, measure).mean()))
+
+    return read
 
 
-def _areas(departure: str, technique: str, measure: str, a: pd.DataFrame, b: pd.DataFrame) -> Row:
-    values = [100 * area(t, f"normalised_{measure}").mean() for t in (a, b)]
-    return departure, f"area under {measure} of {technique} x 100", values[0], values[1]
+def _printed(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(normalised_sufficiency=misprinted_sufficiency(table))
+
+
+def _twice(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(normalised_comprehensiveness=comprehensiveness(table, 2 * EPSILON))
+
+
+def _all_kept(table: pd.DataFrame, measure: str) -> pd.DataFrame:
+    every = table.assign(undefined=False)
+    return every.assign(**{f"normalised_{measure}": NORMALISED[measure](every, EPSILON)})
 
 
 def misprinted_sufficiency(table: pd.DataFrame) -> pd.Series:
@@ -150,29 +171,39 @@ def _empty(table: pd.DataFrame, epsilon: float) -> pd.Series:
     return 1 - (table["p_full"] - table["p_empty"]).clip(lower=0) - epsilon
 
 
+Row = tuple[str, str, float, float]
+
+
 def _spread(study: Study) -> list[Row]:
     """er_lens.md §4.11: Table 2 has the population's standard deviation, Table 9 the sample's."""
-    test = next(t for t in study.sets if t.paper == "SST-Test")
-    values = [study.f1("Baseline", p, test) for p in study.places("Baseline")]
-    here, there = (float(np.std(values, ddof=d)) for d in (1, 0))
-    return [("population's standard deviation", f"Baseline: F1 on {test.name}", here, there)]
+    numbers = study.numbers(study.of("table2"))
+    chosen = (numbers["row"] == "Baseline") & (numbers["column"] == "SST-Test")
+    values, name = numbers.loc[chosen, "value"].dropna(), test_sets(study.settings)[1].name
+    here, there = values.std(ddof=1), values.std(ddof=0)
+    return [("population's standard deviation", f"Baseline: F1 on {name}", here, there)]
 
 
 def _attention_by_order(study: Study) -> list[Row]:
     """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
-    settings, test = study.settings, study.set_for("Movies")
-    if settings.seeds[0] not in study.places("Baseline"):
+    return _longest_first(study) if "bigbird" in study.settings.grid["model"] else []
+
+
+@or_hole(lambda why: list[Row]())
+@noted
+def _longest_first(study: Study) -> list[Row]:
+    settings, test = study.settings, annotated(study.settings).get(LONG)
+    place = ("Baseline", f"{LONG}/ATT")
+    run = next((e.run for e in measured(study).get(place, {}).values()), None)
+    if test is None or run is None:
         return []
-    full = study.classifier("Baseline", settings.seeds[0])
-    if full.family != "big_bird" or test is None:
-        return []
+    full = study.model(run)
     rows = rows_of(data_of(settings, test), test.split, rows_used(settings, test))
     texts = full.encode(rows, max_length=settings.grid["max_length"])
     longest_first = sorted(texts, key=lambda t: -len(t.input_ids))
-    blocks = study.classifier("Baseline", settings.seeds[0], quirks=("attention_by_order",))
-    here, there = (
-        _f1(pd.concat([predict(model, [text]) for text in longest_first]))
-        for model in (full, blocks)
+    answers = (
+        pd.concat([predict(model, [text]) for text in longest_first])
+        for model in (full, study.model(run, quirks=("attention_by_order",)))
     )
+    here, there = (100 * f1_macro(a["label"], a["predicted"]) for a in answers)
     where = f"Baseline: F1 on {test.name}, longest first"
     return [("attention by the order of texts", where, here, there)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from erlib.attributions import attribute
-from erlib.papers.er_lens.sets import data_of
-from erlib.papers.er_lens.study import Study
+from erlib.papers.er_lens.cells import placed
+from erlib.papers.er_lens.sets import HOME, annotated, data_of
 from erlib.papers.er_lens.systems import TECHNIQUES
+from erlib.papers.holes import as_text, or_hole
+from erlib.papers.study import Study
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
 from erlib.training.rows import rows_of
@@ -15,13 +17,15 @@ SIGNED = {"IXG": "er_lens_signed"}  # a reader wants to see what speaks against 
 WORDS = (6, 18)  # of a quoted text, so that three stand side by side
 
 
+@or_hole(as_text)
 def examples(study: Study, count: int) -> Html:
     """Six techniques of three systems, first seed, on the first test texts with a rationale.
 
     Other notebooks quote the same: a report gives few texts away.
     """
-    settings, home = study.settings, study.annotated[0]
-    rows = rows_of(data_of(settings, home), "test", settings.grid.get("test_rows"))
+    settings = study.settings
+    data, runs = data_of(settings, annotated(settings)[HOME]), placed(study)
+    rows = rows_of(data, "test", settings.grid.get("test_rows"))
     fit = [
         i
         for i, row in enumerate(rows)
@@ -29,11 +33,11 @@ def examples(study: Study, count: int) -> Html:
     ]
     chosen = rows.select(fit[:count])
     names = chosen.features["label"].names
-    place, shown = settings.seeds[0], {}
+    shown = {}
     for system in SYSTEMS_SHOWN:
-        if place not in study.places(system):
+        if (system, settings.seeds[0]) not in runs:
             continue
-        classifier = study.classifier(system, place)
+        classifier = study.model(runs[system, settings.seeds[0]])
         shown[system] = {
             technique: attribute(
                 classifier, chosen, method, variant=SIGNED.get(technique, "er_lens"), target="gold"

@@ -5,19 +5,19 @@ Each function returns the figure and the numbers behind it.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from erlib.metrics.verdicts import MIN_SEEDS, decide_corr
 from erlib.papers.er_lens import kendall
-from erlib.papers.er_lens.sets import YELP_50, TestSet
-from erlib.papers.er_lens.stages import RANDOM
-from erlib.papers.er_lens.study import Study
+from erlib.papers.er_lens.erasure import MEASURES, erasure_curves
+from erlib.papers.er_lens.layers import layer_scores
+from erlib.papers.er_lens.recipe import bounds
+from erlib.papers.er_lens.scatter import f1_scores, legend_below, note, titled
+from erlib.papers.er_lens.sets import HOME, LONG, annotated, in_table_2, shown
 from erlib.papers.er_lens.systems import (
     CLASSIFIERS,
     DECOMPOSITIONS,
@@ -26,6 +26,7 @@ from erlib.papers.er_lens.systems import (
     TECHNIQUES,
     system_named,
 )
+from erlib.papers.study import Study
 from erlib.reports.style import (
     BLACK,
     GREY,
@@ -37,7 +38,6 @@ from erlib.reports.style import (
     palette,
 )
 
-CONSTRAINED = ["Baseline", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
 LAYERED = ("ATT", "ATTR", "ALTI", "DX")
 CHANCE = 50  # AUC x 100 of scores that know nothing of the rationale
 Drawn = tuple[Figure, pd.DataFrame]
@@ -54,10 +54,8 @@ def figure_11(study: Study) -> Drawn:
 
 
 def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
-    scores = study.f1_scores
-    scores = scores[scores["system"].isin(systems)]
-    data = scores.assign(set=[t.name for t in scores["set"]])
-    sets = [t for t in study.sets if t.paper != YELP_50]
+    data, sets = f1_scores(study), in_table_2(study.settings)
+    data = data.loc[data["system"].isin(systems), ["system", "set", "value", "seed"]]
     columns = 3
     colours = palette(systems)
     figure, axes = new_figure(-(-len(sets) // columns), columns, width=9.6, height=5.6)
@@ -83,30 +81,25 @@ def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
             axis.set_yticks(range(len(systems)), [] if i % columns else systems)
             axis.invert_yaxis()
             axis.grid(False, axis="y")
-            axis.set(title=_titled(test), xlabel="F1-macro (%)")
+            axis.set(title=titled(test), xlabel="F1-macro (%)")
         for axis in flat[len(sets) :]:
             axis.set_axis_off()
-    return figure, data.drop(columns="place").assign(seed=data["place"])
-
-
-def _titled(test: TestSet) -> str:
-    return test.name if test.paper in (None, test.name) else f"{test.name}\n(for {test.paper})"
+    return figure, data.reset_index(drop=True)
 
 
 def figure_3(study: Study) -> Drawn:
     """Kendall's τ of a technique between systems on the short reviews from another domain."""
-    return _histograms(study, study.shown, ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"])
+    systems = ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
+    return _histograms(study, shown(study.settings), systems)
 
 
-def figure_9(study: Study, plausibility: str) -> Drawn | None:
-    """As Figure 3 for all systems, on one of the annotated sets; None where it is missing."""
-    test = study.set_for(plausibility)
-    return None if test is None else _histograms(study, test, CLASSIFIERS[1:])
+def figure_9(study: Study, where: str) -> Drawn:
+    """As Figure 3 for all systems, on one of the annotated sets."""
+    return _histograms(study, where, CLASSIFIERS[1:])
 
 
-def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
-    data = kendall.histogram_table(study, test)
-    data = data[data["system"].isin(systems)]
+def _histograms(study: Study, where: str, systems: Sequence[str]) -> Drawn:
+    data = kendall.histogram_table(study, where, systems)
     techniques = [x for x in TECHNIQUES if x in set(data["technique"])] or list(GUIDES)
     figure, axes = new_figure(
         len(systems), len(techniques), width=10.5, height=1.15 * len(systems) + 0.9
@@ -142,8 +135,8 @@ def _histograms(study: Study, test: TestSet, systems: list[str]) -> Drawn:
                 if column == 0:
                     axis.set_ylabel(system, rotation=0, ha="right", va="center")
                 if "BS-ER" not in set(cell["pair"]):
-                    _note(axis, "not\nmeasured")
-        _legend_below(figure, axes[0][0])
+                    note(axis, "not\nmeasured")
+        legend_below(figure, axes[0][0])
     return figure, data
 
 
@@ -153,19 +146,16 @@ _PAIRS = {"BS-BS": "two Baselines", "BS-ER": "Baseline and the system"}
 def figure_4(study: Study) -> Drawn:
     """Plausibility by layer of attention and DecompX on in-domain dev texts."""
     systems = ["Baseline", "ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
-    data = study.layer_scores(study.annotated[0])
+    data = layer_scores(study, HOME)
     data = data[data["system"].isin(systems) & data["technique"].isin(["ATT", "DX"])]
     return _layer_maps(data, ["ATT", "DX"], systems)
 
 
-def figure_13(study: Study, plausibility: str) -> Drawn | None:
+def figure_13(study: Study, where: str) -> Drawn:
     """Plausibility by layer of every technique that has layers, for all systems, on one set."""
-    test = study.set_for(plausibility)
-    if test is None:
-        return None
-    data = study.layer_scores(test)
+    data = layer_scores(study, where)
     techniques = [x for x in LAYERED if x in set(data["technique"])]
-    new = DECOMPOSITIONS if plausibility == "Movies" else ()
+    new = DECOMPOSITIONS if where == LONG else ()
     return _layer_maps(data, techniques, list(SYSTEMS), new)
 
 
@@ -176,7 +166,7 @@ def _layer_maps(
     if data.empty:
         figure, axes = new_figure(height=1.2)
         axes[0][0].set_axis_off()
-        _note(axes[0][0], "no text has an AUC")
+        note(axes[0][0], "no text has an AUC")
         return figure, data
     columns = 2
     rows = -(-len(techniques) // columns)
@@ -223,8 +213,26 @@ def figure_12(study: Study) -> Drawn:
     return _sweep(study, ["IXG"])
 
 
+def sweep(study: Study) -> pd.DataFrame:
+    """Of every λ, guide and seed both losses on dev: guide, weight, seed, task, explanation."""
+    numbers = study.numbers(c for c in study.of("figure-5") if " at λ=" in c.row)
+    split = numbers["row"].str.split(" at λ=", expand=True)
+    keys = pd.DataFrame(
+        {
+            "guide": [SYSTEMS[name].guide for name in split[0]],
+            "weight": split[1].astype(float),
+            "seed": numbers["seed"],
+        }
+    )
+    wide = numbers[["metric", "value"]].join(keys)
+    wide = wide.pivot(index=["weight", "guide", "seed"], columns="metric", values="value").dropna()
+    wide = wide.rename(columns={"cross_entropy": "task", "expl_loss": "explanation"})
+    return wide.rename_axis(columns=None).reset_index()[[*keys, "task", "explanation"]]
+
+
 def _sweep(study: Study, guides: list[str]) -> Drawn:
-    data = study.sweep[study.sweep["guide"].isin(guides)]
+    data = sweep(study)
+    data = data[data["guide"].isin(guides)].reset_index(drop=True)
     figure, axes = new_figure(1, len(guides), width=4.4 * len(guides), height=3.8)
     with figure_style():
         for axis, guide in zip(axes[0], guides, strict=True):
@@ -250,26 +258,23 @@ def _sweep(study: Study, guides: list[str]) -> Drawn:
                     fontsize=8.5,
                     bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
                 )
-            bounds = study.bounds(guide)
-            for value, style, name in (
-                (bounds.dev, "--", "b_val"),
-                (1.1 * bounds.dev, ":", "1.1 b_val"),
-            ):
+            bound = bounds(study, guide).dev
+            for value, style, name in ((bound, "--", "b_val"), (1.1 * bound, ":", "1.1 b_val")):
                 axis.axvline(value, color=BLACK, linestyle=style, linewidth=1, label=name)
             axis.margins(x=0.18, y=0.15)
             axis.locator_params(axis="x", nbins=5)
             axis.set(title=system, xlabel="explanation loss on dev", ylabel="cross-entropy on dev")
-        _legend_below(figure, axes[0][0])
+        legend_below(figure, axes[0][0])
     return figure, data
 
 
 def figure_8(study: Study) -> Drawn:
     """Normalised sufficiency and comprehensiveness against the share of tokens kept."""
-    data = study.erasure_curves.replace({"technique": {RANDOM: "RAND"}})
+    data = erasure_curves(study)
     figure, axes = new_figure(1, 2, width=9.2, height=3.8)
     names = [*TECHNIQUES, "RAND"]
     with figure_style():
-        for axis, measure in zip(axes[0], ("sufficiency", "comprehensiveness"), strict=True):
+        for axis, measure in zip(axes[0], MEASURES, strict=True):
             for name in names:
                 curves = data[data["technique"] == name].groupby("kept")[measure]
                 mean, low, high = curves.mean(), curves.min(), curves.max()
@@ -286,26 +291,16 @@ def figure_8(study: Study) -> Drawn:
     return figure, data
 
 
-def figure_10(study: Study, plausibility: str) -> Drawn | None:
+def figure_10(study: Study, where: str) -> Drawn:
     """Mean τ between the techniques of each system, on one of the annotated sets."""
-    test = study.set_for(plausibility)
-    if test is None:
-        return None
+    found = kendall.matrices(study, where)
+    names = found["Baseline"].tau.index
     figure, axes = new_figure(2, 4, width=10.8, height=5.6)
-    flat, rows = [axis for row in axes for axis in row], []
-    names = kendall.measured_techniques(study, test, "Baseline")
+    flat = [axis for row in axes for axis in row]
     with figure_style():
-        for axis, system in zip(flat, CLASSIFIERS, strict=False):
-            measured = kendall.measured_techniques(study, test, system)
-            found = kendall.matrix(study, test, system, measured)
-            rows += [
-                {"set": test.name, "system": system, "a": a, "b": b, "tau": found.tau.loc[a, b],
-                 "one_seed": found.one_seed.loc[a, b]}
-                for a, b in combinations(names, 2)
-                if {a, b} <= set(measured)
-            ]  # fmt: skip
-            values = found.tau.reindex(index=names, columns=names)  # empty where not measured
-            marks = found.one_seed.reindex(index=names, columns=names).map(
+        for axis, (system, of) in zip(flat, found.items(), strict=False):
+            values = of.tau.reindex(index=names, columns=names)  # empty where not measured
+            marks = of.one_seed.reindex(index=names, columns=names).map(
                 lambda alone: "*" if alone is True else ""
             )
             sns.heatmap(
@@ -326,130 +321,4 @@ def figure_10(study: Study, plausibility: str) -> Drawn | None:
             axis.tick_params(axis="y", rotation=0, labelsize=8)
             axis.tick_params(axis="x", rotation=90, labelsize=8)
         flat[-1].set_axis_off()
-    return figure, pd.DataFrame(rows)
-
-
-def figure_6(study: Study) -> Drawn:
-    """Does F1 or plausibility predict F1 elsewhere? Baseline and constrained systems."""
-    long, short = study.set_for("Movies"), study.set_for(YELP_50)
-    home = study.annotated[0]
-    wanted = [
-        (predictor, where, test)
-        for predictor, where, test in (
-            ("F1", home, long),
-            ("AUC-DX-C", home, long),
-            ("AUC-IXG", long, long),
-            ("AUC-IXG", short, short),
-        )
-        if where is not None and test is not None
-    ]
-    panels = [predicted(study, *one) for one in wanted]
-    panels = [data[data["system"].isin(CONSTRAINED)] for data in panels]
-    figure, axes = new_figure(1, len(panels), width=3.1 * len(panels), height=3.7)
-    with figure_style():
-        for axis, (predictor, where, test), data in zip(axes[0], wanted, panels, strict=True):
-            _scatter(axis, data, size=28)
-            axis.set_xlabel(f"{_PREDICTOR[predictor]},\n{where.name}")
-            axis.set_ylabel(f"F1 (%) on {test.name}")
-        _legend_below(figure, axes[0][0])
-    return figure, pd.concat(panels, ignore_index=True)
-
-
-PREDICTORS = ("F1", "AUC-ATT", "AUC-ATTR", "AUC-DX-C", "AP-DX-C", "recall@k-DX-C")
-_PREDICTOR = {  # as an axis calls it
-    "F1": "F1 (%)",
-    **{
-        f"{measure}-{technique}": f"{measure} of {technique} x 100"
-        for measure in ("AUC", "AP", "recall@k")
-        for technique in TECHNIQUES
-    },
-}
-
-
-def figure_14(study: Study) -> Drawn:
-    """Six predictors measured in domain against F1 on every other set, all systems."""
-    home = study.annotated[0]
-    others = [t for t in study.sets if t != home]
-    figure, axes = new_figure(
-        len(PREDICTORS), len(others), width=2.1 * len(others) + 0.8, height=11.5
-    )
-    tables = []
-    with figure_style():
-        for row, predictor in enumerate(PREDICTORS):
-            for column, test in enumerate(others):
-                axis = axes[row][column]
-                data = predicted(study, predictor, home, test)
-                tables.append(data)
-                _scatter(axis, data, size=12)
-                axis.tick_params(labelsize=7.5)
-                axis.locator_params(nbins=4)
-                axis.set_xlabel(_PREDICTOR[predictor], fontsize=8.5)
-                axis.set_ylabel("F1 (%)" if column == 0 else "", fontsize=8.5)
-                if row == 0:
-                    axis.set_title(f"{_titled(test)}\n{axis.get_title()}", fontsize=8.5)
-        _legend_below(figure, axes[0][0])
-    return figure, pd.concat(tables, ignore_index=True)
-
-
-def predicted(study: Study, predictor: str, where: TestSet, test: TestSet) -> pd.DataFrame:
-    """One row per trained run: `x`, a predictor measured on `where`, and `y`, its F1 on `test`."""
-    measures = {"AUC": "auc_x100", "AP": "average_precision", "recall@k": "recall_at_k"}
-    f1 = study.f1_scores
-    y = f1[f1["set"] == test].set_index(["system", "place"])["value"]
-    if predictor == "F1":
-        x = f1[f1["set"] == where].set_index(["system", "place"])["value"]
-    else:
-        measure, technique = predictor.split("-", 1)
-        scores = study.plausibility_scores
-        chosen = (
-            (scores["set"] == where)
-            & (scores["technique"] == technique)
-            & (scores["measure"] == measures[measure])
-        )
-        x = scores[chosen].set_index(["system", "place"])["value"]
-    both = pd.DataFrame({"x": x, "y": y}).dropna()
-    untrained = study.untrained.set_index(["system", "place"]).index
-    both = both[~both.index.isin(untrained)].reset_index()
-    both["system"] = pd.Categorical(both["system"], CLASSIFIERS, ordered=True)
-    both = both.sort_values(["system", "place"]).assign(system=lambda d: d["system"].astype(str))
-    return both.assign(predictor=predictor, measured_on=where.name, predicted=test.name)
-
-
-def enough_seeds(data: pd.DataFrame) -> pd.DataFrame:
-    """The rows of systems with three seeds or more; all rows where no system has as many."""
-    counts = data["system"].value_counts()
-    enough = data[data["system"].isin(counts[counts >= MIN_SEEDS].index)]
-    return data if enough.empty else enough
-
-
-def _scatter(axis: Axes, data: pd.DataFrame, size: float) -> None:
-    for system, points in data.groupby("system", sort=False):
-        colour = palette([system])[system]
-        axis.scatter(points["x"], points["y"], s=size, color=colour, label=system)
-    if data.empty:
-        _note(axis, "no\ntrained\nmodel")
-        return
-    told = enough_seeds(data)
-    if told["system"].value_counts().min() < MIN_SEEDS:
-        axis.set_title("too few seeds for ρ", fontsize=8)
-        return
-    found = decide_corr(
-        told["x"], told["y"], system=list(told["system"]), seeds=list(told["place"])
-    )
-    said = f"ρ = {found.estimate:.2f} [{found.ci_low:.2f}, {found.ci_high:.2f}]".replace("-", "−")
-    known = np.isfinite(found.estimate)
-    axis.set_title(said if known else "no ρ: one side is constant", fontsize=8)
-
-
-def _note(axis: Axes, said: str) -> None:
-    """What stands in the middle of a panel that shows nothing."""
-    axis.text(0.5, 0.5, said, transform=axis.transAxes,
-              ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
-
-
-def _legend_below(figure: Figure, axis: Axes) -> None:
-    """One legend for all panels, made of what the first one shows; none where that is nothing."""
-    handles, labels = axis.get_legend_handles_labels()
-    if not handles:
-        return
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(7, len(labels)))
+    return figure, kendall.pairs_of(found, annotated(study.settings)[where].name)

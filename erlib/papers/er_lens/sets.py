@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from erlib.config import DataSpec
 from erlib.parameters import Settings
 
-YELP_50 = "Yelp-50"  # measured apart: Tables 4 and 7, never Table 2
+HOME, LONG, YELP_50 = "SST-Dev", "Movies", "Yelp-50"  # the paper's annotated sets, in its order
 
 
 @dataclass(frozen=True)
@@ -25,31 +26,49 @@ class TestSet:
         """What our tables and figures call it."""
         return f"{self.corpus} {self.split}" if self.in_domain else self.corpus
 
+    @property
+    def column(self) -> str:
+        """Its column in the paper's Table 2."""
+        return self.paper or self.name
+
 
 def test_sets(settings: Settings) -> list[TestSet]:
     """Dev and test of the training corpus, then the test split of every out-of-domain corpus."""
     home = settings.roles["in_domain"]
-    outside = [
+    away = [
         TestSet(role["corpus"], "test", role.get("paper"), role.get("plausibility"), False)
         for role in settings.roles["out_of_domain"]
     ]
     return [
-        TestSet(home, "dev", "SST-Dev", "SST-Dev", True),
+        TestSet(home, "dev", HOME, HOME, True),
         TestSet(home, "test", "SST-Test", None, True),
-        *outside,
+        *away,
     ]
 
 
-def annotated(settings: Settings) -> list[TestSet]:
-    """The sets whose rationales decide plausibility, in the paper's order."""
-    order = ("SST-Dev", "Movies", YELP_50)
+def in_table_2(settings: Settings) -> list[TestSet]:
+    """All but Yelp-50, which the paper measures apart: Tables 4 and 7."""
+    return [t for t in test_sets(settings) if t.paper != YELP_50]
+
+
+def annotated(settings: Settings) -> dict[str, TestSet]:
+    """The sets whose rationales decide plausibility, by the paper's name, in its order."""
     sets = {t.plausibility: t for t in test_sets(settings)}
-    return [sets[name] for name in order if name in sets]
+    return {name: sets[name] for name in (HOME, LONG, YELP_50) if name in sets}
 
 
-def outside(settings: Settings) -> list[TestSet]:
-    """The sets of Table 2 that are not of the training corpus."""
-    return [t for t in test_sets(settings) if not t.in_domain and t.paper != YELP_50]
+def shown(settings: Settings) -> str:
+    """The set of Figure 3: short reviews from another domain, or what there is of those."""
+    return list(annotated(settings))[-1]
+
+
+def headings(settings: Settings, techniques: Iterable[str]) -> dict[str, str]:
+    """The paper's column of F1, or of a technique's AUC → our set's name above it."""
+    found = {t.column: t.name for t in in_table_2(settings)}
+    for where, test in annotated(settings).items():
+        found.setdefault(where, test.name)
+        found |= {f"{where}/{x}": f"{test.name}/{x}" for x in techniques}
+    return {column: f"{name}\nfor {column}" for column, name in found.items() if name != column}
 
 
 def data_of(settings: Settings, test: TestSet, max_length: int | None = None) -> DataSpec:

@@ -34,6 +34,7 @@ GUIDES = ("ATT", "ATTR", "IXG")
 GLOBAL = ("ATTR", "IXG")  # guides that look at every layer
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 DECOMPOSITIONS = ("ALTI", "DX-C", "DX")  # which the paper could not take of long documents
+AUDITED = ("Baseline", "ER+Att")  # trained once more with the embedding block applied twice
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,9 @@ def sweep_spec(settings: Settings, guide: str | None, weight: float, seed: int) 
     """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
 
     No guide: λ = 0, which is the same for all of them; their losses are measured and have no part
-    in it. Where the profile has short runs, this is one, perhaps on fewer texts.
+    in it. Where systems are short runs, this is one, perhaps on fewer texts.
     """
-    short = "short" in settings.grid
+    short = settings.grid.get("started")
     base = _started(settings, seed) if short else run_spec(settings, "Baseline", seed)
     rows = settings.grid["sweep"].get("train_rows", base.data.train_rows)
     base = replace(base, data=replace(base.data, train_rows=rows))
@@ -135,6 +136,17 @@ def sweep_spec(settings: Settings, guide: str | None, weight: float, seed: int) 
         return replace(base, objective=(term("task"), _explanation(guide, weight)))
     watched = [_explanation(g, 0.0, logged=watched_loss(g)) for g in GUIDES]
     return replace(base, objective=(term("task"), *watched))
+
+
+def sweep_specs(settings: Settings) -> dict[tuple[str | None, float, int], RunSpec]:
+    """(guide, λ, seed) → run; λ = 0 has no guide, and is trained once for all of them."""
+    sweep = settings.grid["sweep"]
+    return {
+        (guide, weight, seed): sweep_spec(settings, guide, weight, seed)
+        for weight in sweep["lambda"]
+        for guide in (GUIDES if weight else (None,))
+        for seed in settings.seeds[: sweep["seeds"]]
+    }
 
 
 def watched_loss(guide: str) -> str:
@@ -154,6 +166,12 @@ def _started(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHI
     )
 
 
+def audited(settings: Settings) -> dict[str, RunSpec]:
+    """What is trained only to see what an oversight of the paper's code changes, on one seed."""
+    first = settings.seeds[0]
+    return {name: double_embedding(run_spec(settings, name, first)) for name in AUDITED}
+
+
 def double_embedding(spec: RunSpec) -> RunSpec:
     """The same run with the embedding block applied to its own output, as in the paper's code."""
     start = double_embedding(spec.start) if spec.start else None
@@ -166,7 +184,7 @@ def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
     1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
     smallest dev loss.
     """
-    runs = explanation_only[[_guide_of(s) == guide for s in explanation_only["spec"]]]
+    runs = explanation_only[[guide_of(s) == guide for s in explanation_only["spec"]]]
     train, dev = runs["lowest_train_explanation_min"], runs["lowest_dev_explanation"]
     return Bounds(_two_digits(1.5 * train.mean()), _two_digits(dev.mean()))
 
@@ -177,7 +195,7 @@ def _two_digits(value: float) -> float:
 
 def system_of(spec: RunSpec) -> str:
     """The name of the system that a run belongs to."""
-    guide = _guide_of(spec)
+    guide = guide_of(spec)
     if guide is None:
         return "Baseline"
     if spec.update.name == "constrained":
@@ -186,7 +204,21 @@ def system_of(spec: RunSpec) -> str:
     return system_named("explanation" if alone else "joint", guide)
 
 
-def _guide_of(spec: RunSpec) -> str | None:
+def named(settings: Settings, run: RunSpec) -> str:
+    """What a reader calls a run."""
+    start = start_spec(settings, run.seed)
+    if settings.grid.get("started") and run in (start, double_embedding(start)):
+        return "start"
+    if run.model.quirks:
+        return f"{system_of(run)} with its embedding applied twice"
+    for (guide, weight, _), spec in sweep_specs(settings).items():
+        if run == spec and spec != run_spec(settings, "Baseline", run.seed):
+            return f"{system_named('joint', guide)} at λ = {weight:g}" if guide else "λ = 0"
+    return system_of(run)
+
+
+def guide_of(spec: RunSpec) -> str | None:
+    """The technique that a run is guided by, if any."""
     names = {method: short for short, method in TECHNIQUES.items()}
     methods = [dict(t.options)["guide"] for t in spec.objective if t.name == "explanation"]
     return names[methods[0]] if methods else None

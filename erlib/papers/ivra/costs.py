@@ -21,8 +21,7 @@ import pandas as pd
 from erlib.attributions import attribute
 from erlib.config import RunSpec
 from erlib.papers.holes import as_table, or_hole
-from erlib.papers.ivra.measurements import explained_run
-from erlib.papers.ivra.study import Study
+from erlib.papers.ivra.measured import row_run
 from erlib.papers.ivra.systems import (
     CRITERIA,
     LAST,
@@ -37,18 +36,31 @@ from erlib.papers.ivra.systems import (
     task_named,
     trained,
 )
+from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.provenance import default_device
 from erlib.timing import timed_in_turn
 from erlib.training.loop import train
+from erlib.training.notes import noted
 from erlib.training.rows import rows_of
 from erlib.training.workers import one_thread
 
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
 
 
+def training_times(study: Study) -> pd.DataFrame:
+    """Figure 9's, measured once."""
+    return study.once("training times", lambda: timed_training(study.settings))
+
+
+def explaining_times(study: Study) -> pd.DataFrame:
+    """Figure 10's, measured once."""
+    return study.once("explaining times", lambda: timed_explaining(study))
+
+
 @or_hole(as_table)
-def training_times(settings: Settings) -> pd.DataFrame:
+@noted
+def timed_training(settings: Settings) -> pd.DataFrame:
     """Figure 9: seconds until N texts have been seen, for the Baseline and for every criterion.
 
     Columns: system, repetition, texts, seconds. The systems take turns; only steps are timed, not
@@ -92,7 +104,8 @@ def _step_ends(spec: RunSpec, device: str) -> list[float]:
 
 
 @or_hole(as_table)
-def explaining_times(study: Study) -> pd.DataFrame:
+@noted
+def timed_explaining(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
     settings, task = study.settings, core_task(study.settings)
     sizes, seed = settings.grid["timing"], settings.seeds[0]
@@ -100,7 +113,7 @@ def explaining_times(study: Study) -> pd.DataFrame:
     data = data_spec(settings, task, recipe(settings, task))
     texts = rows_of(data, "test", max(sizes["explained"]))
     models = {
-        name: study.classifier(explained_run(settings, "ELECTRA", task, name, "SIM", seed))
+        name: study.model(row_run(settings, "ELECTRA", task, name, "SIM", seed))
         for name in (LAST, *MODULES)
     }
     rows = []

@@ -15,8 +15,7 @@ from erlib.attributions import Attribution, attribute
 from erlib.config import RunSpec
 from erlib.papers.holes import as_figure, as_text, or_hole
 from erlib.papers.ivra.figures import Drawn
-from erlib.papers.ivra.measurements import explained_run
-from erlib.papers.ivra.study import Study
+from erlib.papers.ivra.measured import row_run
 from erlib.papers.ivra.systems import (
     LAST,
     SMAT,
@@ -30,6 +29,7 @@ from erlib.papers.ivra.systems import (
     recipe,
     task_named,
 )
+from erlib.papers.study import Study
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
 from erlib.reports.style import BLUE, ORANGE, SIGNED, figure_style, new_figure
@@ -45,7 +45,7 @@ SHADES = LinearSegmentedColormap.from_list("for and against", [ORANGE, "white", 
 def scores(study: Study, rows: Dataset, run: RunSpec, explainer: str) -> list[Attribution]:
     """What an explainer says of the texts, word by word."""
     return attribute(
-        study.classifier(run), rows, method_of(explainer),
+        study.model(run), rows, method_of(explainer),
         variant="ivra", level="word", options=dict(options_of(study.settings, explainer)),
     )  # fmt: skip
 
@@ -72,7 +72,7 @@ def figure_3(study: Study) -> Drawn:
         words = figure.add_subplot(places[:2, :])
         _draw_words(words, said, width=9.6)
         for row, name in zip(axes[2:], (SOFTMAX, SPARSEMAX), strict=True):
-            classifier = study.classifier(_run(study, task, name, "SIM"))
+            classifier = study.model(_run(study, task, name, "SIM"))
             assert classifier.explainer is not None
             found = {k: v.cpu().numpy() for k, v in classifier.explainer.coefficients().items()}
             for axis, (symbol, values) in zip(row, found.items(), strict=True):
@@ -169,7 +169,7 @@ def examples(study: Study, count: int) -> Html:
 
 def _run(study: Study, task: Task, explainer: str, criterion: str) -> RunSpec:
     seed = study.settings.seeds[0]
-    return explained_run(study.settings, "ELECTRA", task, explainer, criterion, seed)
+    return row_run(study.settings, "ELECTRA", task, explainer, criterion, seed)
 
 
 def _texts(study: Study, task: Task, count: int) -> Dataset:

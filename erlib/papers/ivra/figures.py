@@ -12,10 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
+from erlib.config import RunSpec
 from erlib.papers.holes import as_figure, remark_of
-from erlib.papers.ivra import measurements
-from erlib.papers.ivra.study import Study
-from erlib.papers.ivra.systems import CRITERIA, LEVELS, SUBSETS, subset_name
+from erlib.papers.ivra.cells import COUNTED, MARKED
+from erlib.papers.ivra.costs import explaining_times, training_times
+from erlib.papers.ivra.readings import LOGGED
+from erlib.papers.ivra.systems import CRITERIA, LEVELS, SPARSEMAX, SUBSETS, subset_name
+from erlib.papers.study import Study, by_metric
 from erlib.reports.style import (
     BLACK,
     BLUE,
@@ -40,12 +43,19 @@ NAMES = {"SIM": "simulatability", "COMP": "comprehensiveness", "SUFF": "sufficie
 LIMIT = 100.0  # per cent: gains beyond it have the full colour
 
 
+def gains(study: Study) -> pd.DataFrame:
+    """Figure 5's: row (a set of criteria), criterion, seed, gain in %, difference, trained."""
+    cells = [cell for cell in study.of("figure-5") if cell.column]
+    found = by_metric(study.numbers(cells)).rename(columns={"column": "criterion"})
+    return found[["row", "criterion", "seed", "gain", "difference", "trained"]]
+
+
 def figure_5(study: Study) -> Drawn:
     """Average relative gain of training for a set of criteria over training for one alone."""
-    gains = study.subset_gains
-    means = gains.pivot_table(index="criterion", columns="row", values="gain", dropna=False)
-    sets = [s for s in SUBSETS if "+".join(s) in means]
-    means = means.reindex(index=list(CRITERIA), columns=["+".join(s) for s in sets])
+    data = gains(study)
+    means = data.pivot_table(index="criterion", columns="row", values="gain", dropna=False)
+    sets = [s for s in SUBSETS if subset_name(s) in means]
+    means = means.reindex(index=list(CRITERIA), columns=[subset_name(s) for s in sets])
     reference = np.array([[s == (c,) for s in sets] for c in CRITERIA])
     figure, [[axis]] = new_figure(width=0.62 * len(sets) + 2.4, height=3.4)
     with figure_style():
@@ -66,7 +76,7 @@ def figure_5(study: Study) -> Drawn:
         axis.set_xticklabels([subset_name(s).replace("+", "\n") for s in sets], rotation=0)
         axis.tick_params(axis="y", rotation=0)
         axis.grid(False)
-    return figure, gains
+    return figure, data
 
 
 def _whole(gain: float) -> str:
@@ -76,9 +86,26 @@ def _whole(gain: float) -> str:
     return f"{round(gain):+d}".replace("-", "−") if round(gain) else "0"
 
 
+def curves(study: Study) -> pd.DataFrame:
+    """Figure 6's: criterion, level, seed, epoch, loss (NaN where a run failed), trained."""
+    tables = []
+    for cell in study.of("figure-6"):
+        [run] = cell.specs
+        assert isinstance(run, RunSpec)
+        history = pd.DataFrame({"epoch": [1], LOGGED[cell.column]: [np.nan]})
+        if study.has(run):
+            history = study.history(run)
+        named = {"criterion": cell.column, "level": cell.row, "seed": cell.seed}
+        found = history[["epoch"]].assign(loss=history[LOGGED[cell.column]], **named)
+        tables.append(found.assign(trained=study.is_trained(run)))
+    return pd.concat(tables, ignore_index=True)[
+        ["criterion", "level", "seed", "epoch", "loss", "trained"]
+    ]
+
+
 def figure_6(study: Study) -> Drawn:
     """Training losses when only features, heads or layers are selected, or all of them."""
-    data = study.curves
+    data = curves(study)
     figure, [axes] = new_figure(1, len(CRITERIA), width=10.5, height=3.0)
     with figure_style():
         for axis, criterion in zip(axes, CRITERIA, strict=True):
@@ -93,10 +120,24 @@ def figure_6(study: Study) -> Drawn:
     return figure, data
 
 
+def shares(study: Study) -> pd.DataFrame:
+    """Figure 7's: task, row, criterion, seed, value, trained.
+
+    What is not trained has the same share under both criteria.
+    """
+    numbers = study.numbers(study.of("figure-7"))
+    names = {f"{short}, {c}": (row, c) for row, short in MARKED.items() for c in ("COMP", "SUFF")}
+    both = [names.get(row, (row, None)) for row in numbers["row"]]
+    found = numbers.assign(row=[row for row, _ in both], criterion=[c for _, c in both])
+    parts = [found[found["criterion"].fillna(c) == c].assign(criterion=c) for c in ("COMP", "SUFF")]
+    return pd.concat(parts, ignore_index=True).rename(columns={"column": "task"})[
+        ["task", "row", "criterion", "seed", "value", "trained"]
+    ]
+
+
 def figure_7(study: Study) -> Drawn:
     """How many tokens an explainer calls important, for models trained for COMP or SUFF."""
-    cells = measurements.important_tokens(study.settings)
-    data = study.frame(cells)
+    data = shares(study)
     panels = list(dict.fromkeys(data["task"]))
     figure, [axes] = new_figure(1, len(panels), width=3.1 * len(panels) + 1.2, height=3.4)
     with figure_style():
@@ -104,10 +145,10 @@ def figure_7(study: Study) -> Drawn:
             panel = data[data["task"] == task]
             sns.barplot(
                 panel, x="value", y="row", hue="criterion", ax=axis, palette=COLOURS,
-                order=measurements.COUNTED, errorbar="sd", err_kws={"linewidth": 1.2},
+                order=COUNTED, errorbar="sd", err_kws={"linewidth": 1.2},
                 legend=axis is axes[0],
             )  # fmt: skip
-            for place, name in enumerate(measurements.COUNTED):
+            for place, name in enumerate(COUNTED):
                 if name not in set(panel["row"]):
                     axis.text(0.01, place, "not measured", va="center", color=GREY, fontsize=8.5)
             axis.set(title=task, xlabel="share of important tokens", ylabel="",
@@ -120,9 +161,16 @@ def figure_7(study: Study) -> Drawn:
     return figure, data
 
 
+def transfer_gains(study: Study) -> pd.DataFrame:
+    """Figure 8's: criterion, seed, gain in %, difference, trained."""
+    names = {"row": "criterion", "arg_of_direct_training": "gain"}
+    found = by_metric(study.numbers(study.of("figure-8"))).rename(columns=names)
+    return found[["criterion", "seed", "gain", "difference", "trained"]]
+
+
 def figure_8(study: Study) -> Drawn:
     """What direct training has over models brought from another set of the same task."""
-    data = study.transfer_gains
+    data = transfer_gains(study)
     figure, [[axis]] = new_figure(width=5.6, height=3.0)
     with figure_style():
         sns.barplot(
@@ -141,15 +189,16 @@ def figure_8(study: Study) -> Drawn:
     return figure, data
 
 
-def figure_9(times: pd.DataFrame) -> Drawn:
+def figure_9(study: Study) -> Drawn:
     """Seconds of training against the number of texts, and their ratio to the Baseline's."""
-    return _times(times, "system", COLOURS, "Baseline", "training")
+    return _times(training_times(study), "system", COLOURS, "Baseline", "training")
 
 
-def figure_10(times: pd.DataFrame) -> Drawn:
+def figure_10(study: Study) -> Drawn:
     """Seconds of explaining against the number of texts, and their ratio to IvRA-sparsemax's."""
+    times = explaining_times(study)
     colours = palette(times.get("method", ()))
-    return _times(times, "method", colours, "IvRA - Sparsemax", "explaining")
+    return _times(times, "method", colours, SPARSEMAX, "explaining")
 
 
 def _times(

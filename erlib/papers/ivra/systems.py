@@ -27,6 +27,7 @@ from erlib.config import (
 )
 from erlib.errors import unknown
 from erlib.parameters import Settings
+from erlib.reports.markup import counted
 
 BASES = ("ELECTRA", "GPT-2", "Llama-2")
 ROLES = {"IMDb": "classification", "SNLI": "pairs", "SQuAD": "questions"}
@@ -54,17 +55,21 @@ EXPLAINERS = (*FIXED, *MODULES)
 # IvRA's modules as they begin, on the Baseline: what training for a criterion has to improve on.
 UNTRAINED = {f"{row} (untrained)": row for row in (SOFTMAX, SPARSEMAX)}
 FLOOR = "No explanation (β = 0)"  # the students that Table 1 of the paper lacks
-STUDENTS = 100  # added to the teacher's seed: its head must not begin where the teacher's began
+OURS = {"minilm": "MiniLM", "smollm2": "SmolLM2-135M, 4-bit weights"}
 LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient is trained
 
 
 @dataclass(frozen=True)
 class Task:
-    """A corpus in the place of one of the paper's sets; `kind` is the set whose recipe it takes."""
+    """A corpus in the place of one of the paper's sets; `kind` is the set whose recipe it takes.
+
+    `source`: where the corpus is read, if its role names another place than the settings.
+    """
 
     paper: str
     corpus: str
     kind: str
+    source: str | None = None
 
     @property
     def spans(self) -> bool:
@@ -92,7 +97,7 @@ class System:
 
 def tasks(settings: Settings, base: str) -> list[Task]:
     """The tasks of a base model that the profile has, in the paper's order."""
-    every = [Task(name, settings.roles[role], name) for name, role in ROLES.items()]
+    every = [task_named(settings, name) for name in ROLES]
     return [t for t in every if t.paper in settings.grid["bases"][base]["tasks"]]
 
 
@@ -100,13 +105,21 @@ def task_named(settings: Settings, paper: str) -> Task:
     """The task that is or stands in for this set of the paper."""
     if paper not in ROLES:
         raise unknown("task", paper, ROLES)
-    return Task(paper, settings.roles[ROLES[paper]], paper)
+    role = settings.roles[ROLES[paper]]
+    named = {"corpus": role} if isinstance(role, str) else role
+    return Task(paper, kind=paper, **named)
 
 
 def transfer_target(settings: Settings, task: Task) -> Task | None:
     """The other set of the same kind, if this source of data has one."""
     found = [role["corpus"] for role in settings.roles["transfer"] if role["task"] == task.paper]
     return Task(TRANSFERS[task.paper], found[0], task.paper) if found else None
+
+
+def sets(settings: Settings) -> list[Task]:
+    """The tasks, and the sets that models are transferred to."""
+    every = tasks(settings, "ELECTRA")
+    return [*every, *(t for t in (transfer_target(settings, x) for x in every) if t)]
 
 
 def core_task(settings: Settings) -> Task:
@@ -123,8 +136,8 @@ def is_core(settings: Settings, base: str, task: Task) -> bool:
 def seeds_of(settings: Settings, base: str, task: Task, explainer: str, criterion: str
              ) -> tuple[int, ...]:  # fmt: skip
     """Every seed for the rows of the core task that decide claims, the first for the others."""
-    many = settings.grid["every_seed"]
-    if many == "all":
+    many = settings.grid.get("every_seed")
+    if many is None:
         return settings.seeds
     named = UNTRAINED.get(explainer, explainer)
     core = is_core(settings, base, task) and named in many[criterion]
@@ -144,7 +157,7 @@ def data_spec(
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
         task.corpus,
-        settings.source,
+        task.source or settings.source,
         sizes["max_length"],
         sizes.get("train_rows"),
         sizes.get("dev_rows"),
@@ -170,9 +183,9 @@ def baseline(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
     return RunSpec(
         data_spec(settings, task, sizes),
         model_spec(settings, base, task, None),
-        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
+        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
         seed=seed,
-        update=update("plain", **_decay(sizes)),
+        update=update("plain", **decay_of(sizes)),
     )
 
 
@@ -182,16 +195,14 @@ def follows(settings: Settings, stage: str) -> bool:
     return short or settings.grid.get("from_baseline", False)
 
 
-def continued(
-    settings: Settings, base: str, task: Task, seed: int, stage: str = "full"
-) -> RunSpec:
+def continued(settings: Settings, base: str, task: Task, seed: int, stage: str = "full") -> RunSpec:
     """The Baseline, trained on as long as a model of this stage that begins from it."""
     first, sizes = baseline(settings, base, task, seed), recipe(settings, task, stage)
     return replace(
         first,
         data=data_spec(settings, task, sizes),
-        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
-        update=update("plain", **_decay(sizes)),
+        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
+        update=update("plain", **decay_of(sizes)),
         start=first,
     )
 
@@ -217,7 +228,7 @@ def trained(
             term("task", 0.0 if alone else 1.0),
             *(term(LOSSES[c]) for c in system.criteria if c != "SIM"),
         ),
-        optimiser=_optimiser(sizes, lr, "train_student_ce" if alone else "dev_loss"),
+        optimiser=optimiser_of(sizes, lr, "train_student_ce" if alone else "dev_loss"),
         seed=seed,
         update=_update(settings, system, sizes, lr),
         start=baseline(settings, base, task, seed)
@@ -251,7 +262,7 @@ def _tuned(settings: Settings, base: str, system: System) -> dict[str, Any]:
 
 
 def _update(settings: Settings, system: System, sizes: dict[str, Any], lr: float) -> UpdateSpec:
-    options = {"explainer_lr": lr * settings.grid["explainer_factor"], **_decay(sizes)}
+    options = {"explainer_lr": lr * settings.grid["explainer_factor"], **decay_of(sizes)}
     if "SIM" not in system.criteria:
         return update("plain", **options)
     pilot = settings.grid["pilot"]
@@ -259,11 +270,13 @@ def _update(settings: Settings, system: System, sizes: dict[str, Any], lr: float
                   outer=system.outer, **options)  # fmt: skip
 
 
-def _decay(sizes: dict[str, Any]) -> dict[str, float]:
+def decay_of(sizes: dict[str, Any]) -> dict[str, float]:
+    """γ, where a recipe has one; else the rate warms up and falls linearly."""
     return {"decay": sizes["decay"]} if "decay" in sizes else {}
 
 
-def _optimiser(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
+def optimiser_of(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
+    """A recipe's optimiser; the best epoch is the one with the lowest `metric`."""
     return OptimiserSpec(
         lr=lr,
         epochs=sizes["epochs"],
@@ -288,44 +301,6 @@ def options_of(settings: Settings, explainer: str) -> Choices:
     return ((option, settings.grid[size]),) if size in settings.grid else ()
 
 
-def student(
-    settings: Settings, base: str, task: Task, teacher: RunSpec, explainer: str,
-    stage: str = "student", transferred: Task | None = None,
-) -> RunSpec:  # fmt: skip
-    """A fresh model that learns what `teacher` answers, helped by its explanations.
-
-    `transferred`: the set whose texts it learns from, where that is not the teacher's own.
-    """
-    where = transferred or task
-    sizes = recipe(settings, where, pupil_recipe(settings, stage))
-    told = explainer != FLOOR
-    teaching = Teaching(teacher)
-    if told:
-        options = options_of(settings, explainer)
-        teaching = Teaching(teacher, method_of(explainer), "ivra", options)
-    module = MODULES.get(explainer, "ivra-softmax") if told else None
-    # eq. 7 has log p(start) + log p(end) of a span, of which the task's loss is the mean
-    answers = term("task", 2.0 if where.spans else 1.0)
-    beta = term("simulation", settings.grid["pilot"]["beta"])
-    learns = update(sizes["update"], **_decay(sizes))
-    if told:
-        factor = settings.grid["explainer_factor"]
-        learns = update(sizes["update"], explainer_lr=sizes["lr"] * factor, **_decay(sizes))
-    return RunSpec(
-        data_spec(settings, where, sizes, teaching),
-        model_spec(settings, base, where, module),
-        objective=(answers, beta) if told else (answers,),
-        optimiser=_optimiser(sizes, sizes["lr"], "dev_loss"),
-        seed=teacher.seed + STUDENTS,
-        update=learns,
-    )
-
-
-def pupil_recipe(settings: Settings, stage: str) -> str:
-    """The recipe of a student: that of the stage, or of all where the profile knows but one."""
-    return stage if stage in settings.grid else "student"
-
-
 def criteria_of(run: RunSpec) -> tuple[str, ...]:
     """What a model was trained for; nothing, if it is a Baseline."""
     terms = {t.name for t in run.objective}
@@ -333,13 +308,44 @@ def criteria_of(run: RunSpec) -> tuple[str, ...]:
     return tuple(c for c in CRITERIA if (simulated if c == "SIM" else LOSSES[c] in terms))
 
 
-def answers_as(run: RunSpec) -> RunSpec:
-    """The run that was trained to give a model's answers: for SIM alone, and beside a module that
-    is not trained, the one it begins from."""
-    still = run.optimiser.lr == 0 or criteria_of(run) == ("SIM",)
-    return run.start if run.start and still else run
-
-
 def subset_name(criteria: Sequence[str]) -> str:
     """As Table 5 writes it: Sim+Comp."""
     return "+".join(c.capitalize() for c in criteria)
+
+
+def model_name(settings: Settings, base: str, task: Task | None = None) -> str:
+    """What plays the part of a base model, on one task or on all; short for the hub's own."""
+    options, where = settings.grid["bases"][base], [task] if task else tasks(settings, base)
+    layers = {t.paper: model_spec(settings, base, t, None).layers for t in where}
+    changed = []
+    for count in sorted({n for n in layers.values() if n}):
+        on = [name for name, n in layers.items() if n == count]
+        only = f" on {' and '.join(on)}" if len(on) < len(where) else ""
+        changed.append(f"{counted(count, 'layer')}{only}")
+    changed += [f"lowest {counted(n, 'layer')} frozen"] if (n := options.get("frozen")) else []
+    return short_name(options["name"]) + (f" ({', '.join(changed)})" if changed else "")
+
+
+def short_name(model: str) -> str:
+    """A model's name as a reader says it: without the hub's owner."""
+    return OURS.get(model, model.split("/")[-1])
+
+
+def corpora(settings: Settings) -> dict[str, str]:
+    """Our corpus → the paper's set that it is or stands in for."""
+    return {task.corpus: task.paper for task in tasks(settings, "ELECTRA")}
+
+
+def row_labels(settings: Settings) -> dict[str, str]:
+    """What a reader calls a row of Tables 1 to 4, all of one base model, and 8 to 11."""
+    rows = (*EXPLAINERS, "SMaT", *UNTRAINED, FLOOR)
+    models = {base: f"\n{model_name(settings, base)} for {base}" for base in BASES}
+    models["ELECTRA"] = ""
+    return {f"{base}|{row}": f"{row}{model}" for base, model in models.items() for row in rows}
+
+
+def named(settings: Settings, run: RunSpec) -> str:
+    """What a reader calls a run: "MiniLM on IMDb for SIM+COMP", or "for the task alone"."""
+    papers = {task.corpus: task.paper for task in sets(settings)}
+    aims = "+".join(criteria_of(run)) or "the task alone"
+    return f"{short_name(run.model.name)} on {papers[run.data.corpus]} for {aims}"

@@ -1,293 +1,189 @@
-"""What do the paper's open choices change, and what does its training cost?"""
+"""What would other readings of the paper change? Each choice with the numbers of both readings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
-import torch
-from scipy.stats import spearmanr
 
-from erlib.config import RunSpec, Term, term
-from erlib.data.encoding import Encoded
-from erlib.losses import Step, Weighted
-from erlib.losses.guided import ExplanationGuided
-from erlib.losses.robustness import VirtualAdversarial, kl
-from erlib.metrics.ranking import at_least_one
-from erlib.models import Classifier
-from erlib.papers.holes import as_table, or_hole
-from erlib.papers.regex.grid import (
+from erlib.config import EvalSpec
+from erlib.metrics.stats import spearman
+from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, summary
+from erlib.papers.regex.evaluations import (
+    FAITHFULNESS,
+    MEASURES,
+    WORDS,
+    faithfulness,
+    fresh,
+)
+from erlib.papers.regex.systems import (
     BEST,
     MAIN,
-    OTHER_DEEPLIFTS,
-    SHORT,
-    Cell,
-    audited,
-    deeplifts,
-    faithful,
-    fresh,
-    fresh_with_source_ratio,
+    RATIO,
+    SHORT_RUN,
+    SYSTEMS,
     main_run,
+    other_readings,
+    pairs,
+    run_spec,
+    seeds_of,
+    sets,
 )
-from erlib.papers.regex.study import METRICS, WORDS, Study, trained
-from erlib.papers.regex.systems import GUIDED, PERCENT, SYSTEMS, objective, run_spec
+from erlib.papers.study import Study
 from erlib.parameters import Settings
-from erlib.training.rows import rows_of
-from erlib.training.updates import make_update
 
-BATCHES = 10  # on which the remembered guide is compared with a fresh one
-TIMED, ENOUGH = 5, 1.5  # steps that are timed at the most, and seconds after which fewer will do
-PRINTED_COST = 2.1  # REGEX §3.4
+TABLE = "audit"
+OURS, OTHER = "ours", "the other reading"  # its columns; a row is a choice, a metric what of it
+OTHER_DEEPLIFTS = {  # variant → how it differs from the protocol's code
+    "regex_hooked": "hooked at the embedding block's output",
+    "regex_hooked_word_embedding": "hooked at the word embedding",
+    "regex_word_embedding": "through the whole model from the word embedding",
+}
+EQUAL = "FRESH: xGx and IG printed equal"
 
 
 def choices(study: Study) -> pd.DataFrame:
-    """Each open choice with the numbers of both readings; AOPC in SST's domain."""
-    rows = [
-        *_divisor(study),
-        *_deeplifts(study),
-        *_variants(study),
-        *_ratio(study),
-        *_same_columns(study),
-    ]
-    return pd.DataFrame(rows, columns=["choice", "what", "ours", "the other reading"])
+    """Choice, what, ours, the other reading: means over seeds."""
+    numbers = study.numbers(study.of(TABLE)).rename(columns={"row": "choice", "metric": "what"})
+    means = numbers.groupby(["choice", "what", "column"], sort=False)["value"].mean()
+    return means.unstack(sort=False).reset_index()[["choice", "what", OURS, OTHER]]
 
 
-def _divisor(study: Study) -> list[tuple]:
-    """Σ over bins / 6 or / 5: the mean over seeds of both, which differ by exactly 6/5."""
-    cells = [c for c in faithful(study.settings) if (c.source, c.target) == ("SST", "SST")]
-    rows = []
-    for system in ("Baseline", "REGEX"):
+def audited(settings: Settings) -> Iterator[Cell]:
+    """The cells of both readings; AOPC in SST's domain."""
+    yield from _divisor(settings)
+    yield from _deeplifts(settings)
+    yield from _short_runs(settings)
+    yield from _ratio(settings)
+    yield from _equal_columns(settings)
+
+
+def _both(
+    choice: str, seed: int, ours: Spec, other: Spec, read: Mapping[str, Read]
+) -> Iterator[Cell]:
+    yield Cell(TABLE, choice, OURS, seed, (ours,), read)
+    yield Cell(TABLE, choice, OTHER, seed, (other,), read)
+
+
+def _divisor(settings: Settings) -> Iterator[Cell]:
+    """Σ over bins / 6 or / 5: they differ by exactly 6/5."""
+    home = sets(settings)["SST"]
+    mean = summary(f"{MEASURES['norm_suff']}_mean")
+    for system in MAIN:
         for a in BEST:
-            of = [c.spec for c in cells if (c.system, c.attribution) == (system, a)]
-            sixth, fifth = (
-                np.mean([study.value(s, METRICS["norm_suff"] + end) for s in of])
-                for end in ("", "_mean")
-            )
-            rows.append(("AOPC: sum / 6 or / 5", f"{system}, {a}, sufficiency", sixth, fifth))
-    return rows
+            what = f"{system}, {a}, {WORDS['norm_suff']}"
+            for seed in seeds_of(settings, system):
+                run = main_run(settings, system, "SST", seed)
+                spec = (faithfulness(settings, system, home, home, a, run),)
+                read = FAITHFULNESS["norm_suff"]
+                yield Cell(TABLE, "AOPC: sum / 6 or / 5", OURS, seed, spec, {what: read})
+                yield Cell(TABLE, "AOPC: sum / 6 or / 5", OTHER, seed, spec, {what: mean})
 
 
-def _deeplifts(study: Study) -> list[tuple]:
-    """DeepLift of the protocol's code beside two other ways to it, and beside random."""
-    cells = deeplifts(study.settings)
-    rows = []
+def _deeplifts(settings: Settings) -> Iterator[Cell]:
+    """DeepLift of the protocol's code beside other ways to it, and beside random."""
+    found, seed = deeplifts(settings), settings.seeds[0]
     for variant, way in {**OTHER_DEEPLIFTS, "random": "random in its place"}.items():
+        choice = f"DeepLift straight into the encoder, or {way}"
         for system in MAIN:
-            specs = [cells[system, v].spec for v in ("regex", variant)]
-            texts = study.value(specs[0], "texts")
-            for m, name in METRICS.items():
-                what = f"{system}, {WORDS[m]}, {texts:.0f} texts"
-                values = [study.value(s, name) for s in specs]
-                rows.append((f"DeepLift straight into the encoder, or {way}", what, *values))
-    return rows
+            yield from _both(
+                choice, seed, found[system, "regex"], found[system, variant], _measures(system)
+            )
 
 
-def _variants(study: Study) -> list[tuple]:
-    cells = {(c.system, c.attribution): c for c in audited(study.settings)}
-    which = SHORT if "short" in study.settings.grid else "REGEX"
-    rows = []
-    for label in dict.fromkeys(c.system for c in cells.values() if c.system != SHORT):
+def deeplifts(settings: Settings) -> dict[tuple[str, str], EvalSpec]:
+    """(system, variant) → DeepLift as the protocol's code has it, the other ways, and random.
+
+    Of the first seed's models in SST's domain, all on the same texts.
+    """
+    home, seed = sets(settings)["SST"], settings.seeds[0]
+    found = {}
+    for system in MAIN:
+        run = main_run(settings, system, "SST", seed)
+        for variant in ("regex", *OTHER_DEEPLIFTS, "random"):
+            attribution = "RAND" if variant == "random" else "DeepLift"
+            spec = faithfulness(settings, system, home, home, attribution, run)
+            spec = replace(spec, rows=settings.grid.get("deeplift_rows"))
+            if variant in OTHER_DEEPLIFTS:
+                spec = replace(spec, variant=variant)
+            found[system, variant] = spec
+    return found
+
+
+def _short_runs(settings: Settings) -> Iterator[Cell]:
+    """Choices that need training: each a run as short as the REGEX beside it."""
+    home, seed = sets(settings)["SST"], settings.seeds[0]
+    name = "REGEX" + (SHORT_RUN if "short" in settings.grid else "")
+    for choice, system in other_readings(settings).items():
         for a in BEST:
-            for m, name in METRICS.items():
-                values = [study.value(cells[s, a].spec, name) for s in (SHORT, label)]
-                rows.append((label, f"{which}, {a}, {WORDS[m]}", *values))
-    return rows
+            ours, other = (
+                faithfulness(settings, "", home, home, a,
+                             run_spec(settings, s, "SST", seed, wide=True))
+                for s in (SYSTEMS["REGEX"], system)
+            )  # fmt: skip
+            yield from _both(choice, seed, ours, other, _measures(f"{name}, {a}"))
 
 
-def _ratio(study: Study) -> list[tuple]:
-    """FRESH from SST to IMDB with the target's ratio or the source's."""
-    wanted = ("SST", "IMDB", study.settings.seeds[0])
-    ours = {(c.system, c.attribution): c for c in fresh(study.settings)
-            if (c.source, c.target, c.seed) == wanted}  # fmt: skip
-    return [
-        (
-            "FRESH ratio: the target's or the source's",
-            f"{c.system}, {c.attribution}, SST->IMDB, F1-macro",
-            _f1(study, ours[c.system, c.attribution]),
-            _f1(study, c),
-        )
-        for c in fresh_with_source_ratio(study.settings)
-        if (c.system, c.attribution) in ours
-    ]
+def _ratio(settings: Settings) -> Iterator[Cell]:
+    """FRESH from SST to IMDB with the target's ratio, or rationales as long as those of SST."""
+    source, target, seed = sets(settings)["SST"], sets(settings)["IMDB"], settings.seeds[0]
+    for system in MAIN:
+        for a in BEST:
+            ours, other = (
+                fresh(settings, system, source, target, a, seed, RATIO[name])
+                for name in ("IMDB", "SST")
+            )
+            read = {f"{system}, {a}, SST->IMDB, F1-macro": F1_MACRO}
+            yield from _both("FRESH ratio: the target's or the source's", seed, ours, other, read)
 
 
-def _f1(study: Study, cell: Cell) -> float:
-    return 100 * study.value(cell.spec, "f1_macro")
-
-
-def _same_columns(study: Study) -> list[tuple]:
+def _equal_columns(settings: Settings) -> Iterator[Cell]:
     """InputXGrad and IG print equal FRESH numbers in the paper: how alike are they in ours?"""
-    cells = {c.attribution: c.spec for c in faithful(study.settings)
-             if (c.system, c.source, c.target, c.seed)
-             == ("REGEX", "SST", "SST", study.settings.seeds[0])}  # fmt: skip
-    if not study.has(cells["xGx"], cells["IG"]):
-        return []
-    x, ig = (study.texts(replace(cells[a], kind="attributions")) for a in ("xGx", "IG"))
-    ranks = [
-        _rank_correlation(np.asarray(a), np.asarray(b), ~np.asarray(special))
+    seed, home = settings.seeds[0], sets(settings)["SST"]
+    run = main_run(settings, "REGEX", "SST", seed)
+    alike = tuple(faithfulness(settings, "REGEX", home, home, a, run) for a in ("xGx", "IG"))
+    answers = tuple(
+        fresh(settings, "REGEX", home, target, a, each, RATIO[target.paper])
+        for source, target in pairs(settings)
+        if source == home
+        for each in seeds_of(settings, "fresh")
+        for a in ("xGx", "IG")
+    )
+    for what, specs, read in (
+        ("REGEX, rank correlation of the two in a text (1 if equal)", alike, _rank_correlations),
+        ("share of REGEX's SST rows", answers, _share_equal),
+    ):
+        yield Cell(TABLE, EQUAL, OURS, seed, specs, {what: read})
+        yield Cell(TABLE, EQUAL, OTHER, seed, (), {what: lambda study, specs: Reading(1.0)})
+
+
+def _rank_correlations(study: Study, specs: Sequence[Spec]) -> Reading:
+    """Of two attributions' scores in each text."""
+    x, ig = (
+        study.texts(replace(spec, kind="attributions"))
+        for spec in specs
+        if isinstance(spec, EvalSpec)
+    )
+    found = [
+        rank_correlation(np.asarray(a), np.asarray(b), ~np.asarray(special))
         for a, b, special in zip(x["scores"], ig["scores"], x["special"], strict=True)
     ]
-    f1 = {(c.target, c.attribution): _f1(study, c)
-          for c in fresh(study.settings) if c.system == "REGEX" and c.source == "SST"}  # fmt: skip
-    equal = [f1[t, "xGx"] == f1[t, "IG"] for t, a in f1 if a == "IG"]
-    return [
-        (
-            "FRESH: xGx and IG printed equal",
-            "REGEX, rank correlation of the two in a text (1 if equal)",
-            float(np.nanmean(ranks)),
-            1.0,
-        ),
-        ("FRESH: xGx and IG printed equal", "share of REGEX's SST rows", np.mean(equal), 1.0),
-    ]
+    texts = pd.Series(found, index=x["id"]).dropna()
+    return Reading(float(texts.mean()), texts)
 
 
-def _rank_correlation(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:
-    a, b = a[counted], b[counted]
-    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        return float("nan")
-    return float(spearmanr(a, b).statistic)
+def rank_correlation(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:
+    """Spearman's ρ of the tokens that count; NaN of fewer than three, or where all are equal."""
+    return spearman(a[counted], b[counted]) if counted.sum() > 2 else float("nan")
 
 
-@or_hole(as_table)
-def guide_check(settings: Settings) -> pd.DataFrame:
-    """The guide as it is remembered in this profile beside one of 50 points made for the batch.
-
-    Ten batches of REGEX training that begin from the first seed's Baseline; the remembered guide is
-    of the weights before the first of them. One row per batch: mean over its texts of Spearman's ρ,
-    and of the share of masked tokens that both would mask.
-    """
-    spec = run_spec(settings, "REGEX", "SST", settings.seeds[0], wide=True)
-    classifier = trained(settings, run_spec(settings, "Baseline", "SST", settings.seeds[0]))
-    size = settings.grid["checked_texts"]
-    texts = _training_texts(classifier, spec, BATCHES * size)
-    terms = Weighted(objective(settings, replace(SYSTEMS["REGEX"], refreshed="epoch")))
-    terms.refresh(classifier, texts)
-    (_, remembered), now = terms.parts[-1], ExplanationGuided()
-    assert isinstance(remembered, ExplanationGuided)
-    update = make_update(spec, classifier, BATCHES)
-    rows = []
-    torch.manual_seed(0)
-    for number in range(BATCHES):
-        step = Step(
-            classifier.train(), classifier.batch(texts[number * size : (number + 1) * size])
-        )
-        counted = (step.mask.bool() & ~step.batch.special).cpu().numpy()
-        before = remembered.scores(step).cpu().numpy()
-        fresh_one = now.explain(classifier, step.batch).cpu().numpy()
-        ranks = [_rank_correlation(*r) for r in zip(before, fresh_one, counted, strict=True)]
-        shared = [_same_lowest(*r) for r in zip(before, fresh_one, counted, strict=True)]
-        rows.append(
-            {"batch": number + 1, "rank correlation": np.nanmean(ranks),
-             "masked by both": np.mean(shared)}
-        )  # fmt: skip
-        update.apply(terms, step, number)
-    return pd.DataFrame(rows)
+def _share_equal(study: Study, specs: Sequence[Spec]) -> Reading:
+    """Of pairs of evaluations, the share with the same F1."""
+    f1 = [F1_MACRO(study, [spec]).value for spec in specs]
+    return Reading(float(np.mean([a == b for a, b in zip(f1[::2], f1[1::2], strict=True)])))
 
 
-def _same_lowest(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:
-    a, b = a[counted], b[counted]
-    m = at_least_one(PERCENT, len(a))
-    lowest = [set(np.argsort(s, kind="stable")[:m].tolist()) for s in (a, b)]
-    return len(lowest[0] & lowest[1]) / m
-
-
-@or_hole(as_table)
-def perturbation_check(settings: Settings) -> pd.DataFrame:
-    """How far does SMART's ascent move δ, and how much more does the result change predictions?
-
-    On texts of the first seed's Baseline, without dropout: the cosine of δ with its random start,
-    and the divergence that it causes over that of the start scaled to the same norms.
-    """
-    spec = main_run(settings, "Baseline", "SST", settings.seeds[0])
-    classifier = trained(settings, spec).eval()
-    step = Step(classifier, classifier.batch(_training_texts(classifier, spec, 8)))
-    clean = step.forward()
-    rows = []
-    for eta in (1e-3, 1.0, 1e3):
-        torch.manual_seed(0)
-        found = VirtualAdversarial(eta=eta).perturbation(step)
-        torch.manual_seed(0)
-        start = torch.randn_like(found)
-        start = start / start.norm(dim=-1, keepdim=True) * found.norm(dim=-1, keepdim=True)
-        with torch.no_grad():
-            raised = [
-                kl(
-                    clean.logits,
-                    classifier.forward(step.batch.inputs, entry=clean.entry + delta).logits,
-                ).mean()
-                for delta in (found, start)
-            ]
-        real = step.mask.bool()
-        cosine = torch.nn.functional.cosine_similarity(found[real], start[real], dim=-1)
-        rows.append(
-            {
-                "step size η": eta,
-                "cosine with the random start": cosine.mean().item(),
-                "divergence": raised[0].item(),
-                "of a random δ": raised[1].item(),
-                "times": (raised[0] / raised[1]).item(),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-@or_hole(as_table)
-def costs(settings: Settings) -> pd.DataFrame:
-    """Seconds of a training step on the same batch, the guide's share in it, and times Baseline.
-
-    The batch is as large as REGEX's. A guide that is remembered for an epoch is charged to the
-    steps of that epoch.
-    """
-    baseline, spec = (main_run(settings, s, "SST", settings.seeds[0]) for s in MAIN)
-    classifier = trained(settings, baseline)
-    texts = _training_texts(classifier, spec, spec.optimiser.batch_size)
-    paper = term("guided", GUIDED, points=50)
-    systems = {
-        "Baseline": objective(settings, SYSTEMS["Baseline"]),
-        "with robustness terms": objective(
-            settings, SYSTEMS["w/o explanation guided training"]
-        ),
-        "with guidance": objective(settings, SYSTEMS["w/o robustness improvement"]),
-        "REGEX": objective(settings, SYSTEMS["REGEX"]),
-        "REGEX, 50 points per batch": (*objective(settings, SYSTEMS["REGEX"])[:-1], paper),
-    }  # fmt: skip
-    rows = [
-        {"system": name, "texts": len(texts), **_timed(classifier, texts, spec, terms)}
-        for name, terms in systems.items()
-    ]
-    table = pd.DataFrame(rows)
-    table["times Baseline"] = table["seconds per step"] / table["seconds per step"].iloc[0]
-    table["paper"] = [PRINTED_COST if name.startswith("REGEX") else np.nan for name in systems]
-    return table
-
-
-def _timed(
-    classifier: Classifier, texts: Sequence[Encoded], spec: RunSpec, terms: Sequence[Term]
-) -> dict[str, float]:
-    weighted, update = Weighted(terms), make_update(spec, classifier, TIMED + 1)
-
-    def now() -> float:
-        if classifier.device.type == "cuda":
-            torch.cuda.synchronize()
-        return perf_counter()
-
-    def train(losses: Weighted, number: int) -> None:
-        update.apply(losses, Step(classifier.train(), classifier.batch(texts)), number)
-
-    train(Weighted((term("task"),)), 0)  # warms up
-    started = now()
-    weighted.refresh(classifier, texts)
-    guide, started, number = now() - started, now(), 0
-    while number < TIMED and now() - started < ENOUGH:
-        number += 1
-        train(weighted, number)
-    own = (now() - started) / number
-    return {"seconds per step": own + guide, "of it the epoch's guide": guide}
-
-
-def _training_texts(classifier: Classifier, spec: RunSpec, count: int) -> list[Encoded]:
-    rows = rows_of(spec.data, "train", count)
-    return classifier.encode(rows, max_length=spec.data.max_length)
+def _measures(of: str) -> dict[str, Read]:
+    return {f"{of}, {WORDS[metric]}": read for metric, read in FAITHFULNESS.items()}

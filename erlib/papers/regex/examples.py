@@ -10,10 +10,8 @@ import pandas as pd
 from erlib.attributions import Attribution, attribute_encoded
 from erlib.metrics.ranking import at_least_one, best_first
 from erlib.papers.holes import as_table, as_text, or_hole
-from erlib.papers.regex.grid import MAIN, main_run
-from erlib.papers.regex.study import trained
-from erlib.papers.regex.systems import data_spec, sets
-from erlib.parameters import Settings
+from erlib.papers.regex.systems import MAIN, data_spec, main_run, sets
+from erlib.papers.study import Study
 from erlib.reports import heatmap
 from erlib.reports.markup import Html
 from erlib.training.kinds.predictions import predict
@@ -25,13 +23,14 @@ QUOTED = 50  # words of a text that are coloured
 
 
 @or_hole(lambda why: (as_text(why), as_table(why)))
-def table_5(settings: Settings) -> tuple[Html, pd.DataFrame]:
+def table_5(study: Study) -> tuple[Html, pd.DataFrame]:
     """DeepLIFT by word in the beginning of a held-out IMDB text of each class, REGEX above the
     Baseline; and the best words of both."""
+    settings = study.settings
     imdb, seed = sets(settings)["IMDB"], settings.seeds[0]
     data = data_spec(settings, imdb)
     rows = rows_of(data, "test", LOOKED_AT)
-    classifiers = {s: trained(settings, main_run(settings, s, "IMDB", seed)).eval() for s in MAIN}
+    classifiers = {s: study.model(main_run(settings, s, "IMDB", seed)) for s in MAIN}
     texts = classifiers["REGEX"].encode(rows, max_length=data.max_length)
     answers = {s: predict(c, texts)["predicted"].tolist() for s, c in classifiers.items()}
     chosen = one_of_each_class(rows["label"][:], list(answers.values()))

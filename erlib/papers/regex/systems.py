@@ -19,6 +19,7 @@ from erlib.config import (
 from erlib.errors import unknown
 from erlib.parameters import Settings
 
+MAIN = ("Baseline", "REGEX")
 ATTRIBUTIONS = {
     "RAND": "random",
     "aGa": "scaled_attention",
@@ -27,6 +28,8 @@ ATTRIBUTIONS = {
     "xGx": "input_x_gradient",
     "IG": "integrated_gradients",
 }
+SYMBOLS = {"aGa": "α∇α", "a": "α", "xGx": "x∇x"}  # what a reader calls those with other names
+BEST = ("aGa", "DeepLift")  # the two attributions that the paper's claims are about
 GUIDES = {
     "Saliency": "saliency",
     "InputXGrad": "input_x_gradient",
@@ -74,7 +77,19 @@ SYSTEMS = {
     "w/o input gradient regularization": System(gradient=False),
     "w/o explanation guided training": System(guided=0.0),
 }  # fmt: skip
+SHORT_RUN = ", short run"  # of a system that is trained for as few steps as the short variants
 ABLATIONS = [name for name in SYSTEMS if name != "Baseline"]
+
+
+def named(settings: Settings, run: RunSpec) -> str:
+    """What a reader calls a run: its system and its corpus."""
+    corpus = run.data.corpus
+    if run.data.extract:
+        return f"classifiers of rationales of {corpus}"
+    names = {objective(settings, system): name for name, system in SYSTEMS.items()}
+    name = names.get(run.objective, "REGEX at another setting")
+    second = run.model == ModelSpec(**settings.grid["second_model"])
+    return f"{name} on {corpus}{' (second model)' if second else ''}"
 
 
 def other_readings(settings: Settings) -> dict[str, System]:
@@ -117,9 +132,14 @@ def pair_name(source: Set, target: Set) -> str:
     return f"{source.paper}->{target.paper}"
 
 
+def everywhere(settings: Settings) -> bool:
+    """Has every system every seed, in and out of domain?"""
+    return "core" not in settings.grid
+
+
 def is_core(settings: Settings, system: str) -> bool:
     """Does this system decide claims, with every seed in SST's domain?"""
-    return settings.grid["core"] == "all" or system in settings.grid["core"]
+    return everywhere(settings) or system in settings.grid["core"]
 
 
 def is_long(settings: Settings, system: str) -> bool:
@@ -127,15 +147,17 @@ def is_long(settings: Settings, system: str) -> bool:
 
     The Baseline is compared with REGEX, and so trained as long.
     """
-    long = settings.grid.get("long", settings.grid["core"])
-    return long == "all" or ("REGEX" if system == "Baseline" else system) in long
+    system = "REGEX" if system == "Baseline" else system
+    if "long" in settings.grid:
+        return system in settings.grid["long"]
+    return is_core(settings, system)
 
 
 def seeds_of(
     settings: Settings, system: str, source: str = "SST", target: str = "SST"
 ) -> tuple[int, ...]:
     """Every seed where claims are decided: for core systems, in SST's domain; one elsewhere."""
-    home = settings.grid["core"] == "all" or (source, target) == ("SST", "SST")
+    home = everywhere(settings) or (source, target) == ("SST", "SST")
     return settings.seeds if home and is_core(settings, system) else settings.seeds[:1]
 
 
@@ -150,6 +172,12 @@ def data_spec(settings: Settings, this: Set, extract: Extraction | None = None) 
         grid.get("dev_rows"),
         extract,
     )
+
+
+def main_run(settings: Settings, system: str, source: str, seed: int) -> RunSpec:
+    """The run of a system that the tables are about: full length only on SST, if at all."""
+    wide = source != "SST" or not is_long(settings, system)
+    return run_spec(settings, system, source, seed, wide=wide)
 
 
 def run_spec(

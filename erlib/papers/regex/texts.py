@@ -1,19 +1,26 @@
-"""Which texts do the models see?"""
+"""Which texts do the models see, and what does a reader call the rows and columns?"""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from erlib.data import corpus_report, load_data, truncated_share
+from erlib.data import load_data, truncated_share
 from erlib.models import load_classifier
-from erlib.papers.regex.systems import RATIO, run_spec, sets
-from erlib.parameters import Settings
+from erlib.papers.holes import as_table, or_hole
+from erlib.papers.regex.evaluations import WORDS
+from erlib.papers.regex.systems import RATIO, SYMBOLS, run_spec, sets
+from erlib.papers.study import Study
+from erlib.reports import paper_table
+from erlib.training.notes import noted
 from erlib.training.rows import rows_of
 
 
-def table_data(settings: Settings) -> pd.DataFrame:
+@or_hole(as_table)
+@noted
+def table_data(study: Study) -> pd.DataFrame:
     """The six sets as the models see them."""
+    settings = study.settings
     classifier = load_classifier(settings.grid["model"]["name"])
     rows = []
     for this in sets(settings).values():
@@ -40,12 +47,8 @@ def table_data(settings: Settings) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def about_data(settings: Settings) -> str:
-    """Which corpus stands for which, and what rules dropped before anything was counted."""
-    lines = []
-    for this in sets(settings).values():
-        report = corpus_report(this.corpus, settings.source)
-        if report.dropped:
-            dropped = ", ".join(f"{n:,} {rule}" for rule, n in report.dropped.items())
-            lines.append(f"* Left out of {this.corpus} by rule: {dropped}.")
-    return "\n".join(dict.fromkeys(lines))
+def labels(study: Study) -> dict[str, str]:
+    """Row, column or metric of the tables → what stands for it in the report."""
+    printed = [row for table in study.paper.tables() for row in paper_table("regex", table)["row"]]
+    rows = {row: row.replace("->", " → ").replace("|", ", ") for row in printed}
+    return {**rows, **WORDS, **SYMBOLS}

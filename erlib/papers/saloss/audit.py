@@ -13,22 +13,26 @@ from scipy import stats
 
 from erlib.data.salience import Tokens, salience
 from erlib.models import load_classifier
+from erlib.papers.holes import or_hole
+from erlib.papers.saloss.cells import baseline_runs
 from erlib.papers.saloss.systems import (
     AUDITED,
     BASELINE,
     EQ3,
     SALOSS,
+    SHOWN,
     Task,
     recipe_of,
-    run_spec,
     tasks,
 )
-from erlib.papers.saloss.tables import SHOWN, measured
+from erlib.papers.study import Study
 from erlib.parameters import Settings
+from erlib.training.notes import noted
 from erlib.training.rows import rows_of
-from erlib.training.stages import Results
 
 Effect = tuple[str, str, str, float, float]
+NAMES = {BASELINE: "Baseline", SALOSS: "SaLoss"}
+MEASURES = {"f1": "test F1-macro", "a": "fraction, α"}
 LOSSES = {  # departure → the system without it and the one with it
     "second softmax and squared sum": (EQ3, SALOSS),
     "second softmax, alone": (EQ3, "second softmax"),
@@ -47,52 +51,52 @@ SALIENCES: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
     "χ² of scikit-learn's words": ("chi_squared", {"every_piece": True}, {}),
 }
 TEXTS = 200  # dev texts on which saliences are compared
-MEASURES = {  # departure → the protocol that has it, and by which attributions
+WAYS = {  # departure → the protocol that has it, and by which attributions
     "tokens deleted, not padded": ("delete", ("a",)),
     "gradients of the embedding matrix": ("matrix", ("xGx", "IG")),
 }
 
 
-def audit_table(settings: Settings, results: Results) -> pd.DataFrame:
+def audit_table(study: Study) -> pd.DataFrame:
     """departure, measure, system, without it, with it, change; NaN where a model failed."""
-    task = next(t for t in tasks(settings) if t.role == AUDITED)
-    found = measured(settings, results)
-    found = found[found["set"] == task.paper]
-    first = found[found["seed"] == settings.seeds[0]]
+    task = next(t for t in tasks(study.settings) if t.role == AUDITED)
+    numbers = study.numbers(study.of("audit"))
+    values = numbers.set_index(["row", "column", "seed"])["value"].sort_index()
+    first = values.xs(study.settings.seeds[0], level="seed")
     rows = [
         *_losses(first),
-        *_salience(settings, task),
+        *_salience(study.settings, task),
         *_flips(first),
         *_order(first),
-        *_seed_choice(found),
+        *_seed_choice(values),
     ]
     table = pd.DataFrame(rows, columns=["departure", "measure", "system", "without", "with"])
     return table.assign(change=table["with"] - table["without"])
 
 
-def _losses(first: pd.DataFrame) -> list[Effect]:
+def _losses(first: pd.Series) -> list[Effect]:
     """saloss.md §4.1, 4.2, 4.4, 4.19 and 4.21: what is trained."""
-    measures = {
-        "test F1-macro": first.query("kind == 'predictions' and shape == ''"),
-        "fraction, α": first.query("kind == 'flips' and protocol == '' and sign == 'a'"),
-    }
-    column = {"test F1-macro": "f1_macro", "fraction, α": "fraction"}
-    effects: list[Effect] = []
-    for departure, (plain, changed) in LOSSES.items():
-        name = "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss"
-        for measure, rows in measures.items():
-            value = rows.set_index("system")[column[measure]]
-            without, having = (float(value.get(s, np.nan)) for s in (plain, changed))
-            effects.append((departure, measure, name, without, having))
-    return effects
+    return [
+        (
+            departure,
+            said,
+            "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss",
+            first.get((plain, measure), np.nan),
+            first.get((changed, measure), np.nan),
+        )
+        for departure, (plain, changed) in LOSSES.items()
+        for measure, said in MEASURES.items()
+    ]
 
 
+@or_hole(lambda why: list[Effect]())
+@noted
 def _salience(settings: Settings, task: Task) -> list[Effect]:
     """saloss.md §4.2, 4.19 and 4.21: the salience itself on dev texts, before any model.
 
     ρ is Spearman's within a text, mean over the texts in which neither salience is constant.
     """
-    data = run_spec(settings, task, BASELINE, settings.seeds[0]).data
+    data = baseline_runs(settings, task)[0].data
     classifier = load_classifier(recipe_of(settings, task)["model"])
     train, dev = (
         classifier.encode(rows_of(data, split, rows), max_length=data.max_length)
@@ -119,40 +123,36 @@ def _salience(settings: Settings, task: Task) -> list[Effect]:
     return effects
 
 
-def _flips(first: pd.DataFrame) -> list[Effect]:
+def _flips(first: pd.Series) -> list[Effect]:
     """saloss.md §4.6 and 4.8: how tokens are ranked and removed."""
-    flips = first[first["kind"] == "flips"].set_index(["system", "sign", "protocol"])["fraction"]
     return [
         (
             departure,
             f"fraction, {SHOWN[sign]}",
             name,
-            float(flips.get((system, sign, ""), np.nan)),
-            float(flips.get((system, sign, protocol), np.nan)),
+            first.get((system, sign), np.nan),
+            first.get((system, f"{sign}, {protocol}"), np.nan),
         )
-        for departure, (protocol, signs) in MEASURES.items()
+        for departure, (protocol, signs) in WAYS.items()
         for sign in signs
-        for system, name in ((BASELINE, "Baseline"), (SALOSS, "SaLoss"))
+        for system, name in NAMES.items()
     ]
 
 
-def _order(first: pd.DataFrame) -> list[Effect]:
+def _order(first: pd.Series) -> list[Effect]:
     """metrics.md §5: FRESH's words in the order of their scores."""
-    f1 = first[first["shape"] == "top_k"].set_index(["system", "order"])["f1_macro"]
-    plain, changed = (float(f1.get((BASELINE, o), np.nan)) for o in ("document", "score"))
-    name = "rationales in order of score"
-    return [(name, "FRESH F1-macro, top-k", "Baseline", plain, changed)]
+    plain, changed = (first.get((BASELINE, f"fresh, {o}"), np.nan) for o in ("document", "score"))
+    departure = "rationales in order of score"
+    return [(departure, "FRESH F1-macro, top-k", "Baseline", plain, changed)]
 
 
-def _seed_choice(found: pd.DataFrame) -> list[Effect]:
+def _seed_choice(values: pd.Series) -> list[Effect]:
     """saloss.md §4.5: the mean over seeds, and of several the seed with the highest test F1."""
     effects: list[Effect] = []
-    for system, name in ((BASELINE, "Baseline"), (SALOSS, "SaLoss")):
-        mine = found[found["system"] == system]
-        f1 = mine.query("kind == 'predictions' and shape == ''").set_index("seed")["f1_macro"]
-        alpha = mine.query("kind == 'flips' and protocol == '' and sign == 'a'")
-        by_seed = alpha.set_index("seed")["fraction"]
-        for measure, values in (("test F1-macro", f1), ("fraction, α", by_seed)):
-            best = float(values.get(f1.idxmax(), np.nan)) if len(f1) > 1 else np.nan
-            effects.append(("best seed by test F1", measure, name, float(values.mean()), best))
+    for system, name in NAMES.items():
+        f1 = values[system, "f1"].dropna()
+        for measure, said in MEASURES.items():
+            by_seed = values[system, measure]
+            best = by_seed.get(f1.idxmax(), np.nan) if len(f1) > 1 else np.nan
+            effects.append(("best seed by test F1", said, name, by_seed.mean(), best))
     return effects

@@ -11,13 +11,11 @@ from erlib.config import RunSpec
 from erlib.metrics.fresh import contiguous
 from erlib.metrics.ranking import at_least_one
 from erlib.papers.holes import REMARK, as_text, or_hole
-from erlib.papers.saloss.stages import example_scores, prediction_spec, supports
-from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, row_of, task_of, tasks
-from erlib.parameters import Settings
+from erlib.papers.saloss.cells import example_scores, prediction_spec
+from erlib.papers.saloss.systems import BASELINE, SALOSS, Task, run_spec, tasks
+from erlib.papers.study import Study
 from erlib.reports.markup import Html
-from erlib.training.evaluating import per_text
 from erlib.training.rows import rows_of
-from erlib.training.stages import Results
 
 # The texts of Table 4 in its order, by words that no other text of their set has
 SHOWN = {
@@ -29,12 +27,12 @@ WORDS = (10, 60)  # of a text that can be read at a glance, where the paper's is
 MARK = "background:#9ecae9;color:#000;padding:.05em .1em"
 
 
-def table_4(settings: Settings, results: Results) -> tuple[Html, pd.DataFrame]:
+def table_4(study: Study) -> tuple[Html, pd.DataFrame]:
     """Three test texts with the contiguous rationale of either model (α∇α), and where it is."""
-    by_role = {task.role: task for task in tasks(settings)}
+    by_role = {task.role: task for task in tasks(study.settings)}
     blocks, rows = [], []
     for number, role in enumerate(SHOWN, start=1):
-        block, spans = _example(settings, results, by_role[role], number)
+        block, spans = _example(study, by_role[role], number)
         blocks.append(block)
         rows += spans
     return Html(Markup("").join(blocks)), pd.DataFrame(rows)
@@ -45,12 +43,11 @@ def _hole(why: str) -> tuple[Markup, list[dict[str, object]]]:
 
 
 @or_hole(_hole)
-def _example(
-    settings: Settings, results: Results, task: Task, number: int
-) -> tuple[Markup, list[dict[str, object]]]:
-    known = (*supports(results, failed=True), *reversed(supports(results)))
-    runs = {  # of each system the last one: the first seed's that did not fail, if there is one
-        row_of(settings, run): run for run in known if task_of(settings, run) == task
+def _example(study: Study, task: Task, number: int) -> tuple[Markup, list[dict[str, object]]]:
+    settings = study.settings
+    runs = {
+        BASELINE: run_spec(settings, task, BASELINE, settings.seeds[0]),
+        SALOSS: run_spec(settings, task, SALOSS, settings.seeds[0], task.weight),
     }
     texts = rows_of(runs[BASELINE].data, "test", settings.grid.get("example_rows"))
     document = "words_a" if "words_a" in texts.column_names else "words"
@@ -58,9 +55,9 @@ def _example(
     text, lines, rows = texts[chosen], [], []
     names = texts.features["label"].names
     for system, name in ((BASELINE, "Baseline"), (SALOSS, "SaLoss")):
-        answers = per_text(prediction_spec(settings, runs[system]), store=settings.store)
+        answers = study.texts(prediction_spec(settings, runs[system]))
         answer = names[answers["predicted"].iloc[chosen]]
-        words, span = _span(settings, task, runs[system], text[document], chosen)
+        words, span = _span(study, task, runs[system], text[document], chosen)
         lines.append(
             Markup("<p><strong>{}</strong> ({}) {}{}</p>").format(
                 name, answer, _marked(words, span), " …" if len(words) < len(text[document]) else ""
@@ -96,10 +93,10 @@ def _letters(text: str) -> str:
 
 
 def _span(
-    settings: Settings, task: Task, run: RunSpec, words: list[str], index: int
+    study: Study, task: Task, run: RunSpec, words: list[str], index: int
 ) -> tuple[list[str], list[int]]:
     """The words that the model saw, and the places of its best window among them."""
-    scores = per_text(example_scores(settings, run), store=settings.store)["scores"].iloc[index]
+    scores = study.texts(example_scores(study.settings, run))["scores"].iloc[index]
     span = contiguous(scores, at_least_one(task.percent, len(scores)))
     return words[: len(scores)], span
 

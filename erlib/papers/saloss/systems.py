@@ -75,6 +75,7 @@ ATTRIBUTIONS = {
     "aGa": "scaled_attention",
     "IG": "integrated_gradients",
 }
+SHOWN = {"a": "α", "xGx": "x∇x", "aGa": "α∇α", "IG": "IG"}  # as a reader knows them
 SUPPORTS = (BASELINE, SALOSS, "Uniform")  # whose rationales FRESH classifiers are trained on
 FRESH_WARMUP = 0.1  # of the first epoch; the paper's other models have none
 
@@ -150,13 +151,20 @@ def system_of(spec: RunSpec) -> str:
     return next(name for name in names if objective(name, weight) == spec.objective)
 
 
-def row_of(settings: Settings, spec: RunSpec) -> str:
-    """The system as tables tell it: SaLoss at another λ than the paper's is `CHOSEN`."""
-    run = spec.data.extract.run if spec.data.extract else spec
-    system = system_of(run)
-    if system == SALOSS and run.objective[-1].weight != task_of(settings, run).weight:
-        return CHOSEN
-    return system
+def named(settings: Settings, spec: RunSpec) -> str:
+    """What a reader calls a run: its system and its set."""
+    task = task_of(settings, spec)
+    if spec.data.extract:
+        return f"FRESH on {task.paper}"
+    system = system_of(spec)
+    if system == SALOSS and spec.objective[-1].weight != task.weight:
+        system = CHOSEN
+    return f"{system} on {task.paper}"
+
+
+def power(weight: float) -> str:
+    """A power of ten as the paper writes it: 1e-3."""
+    return f"{weight:.0e}".replace("e-0", "e-").replace("e+00", "")
 
 
 def run_spec(

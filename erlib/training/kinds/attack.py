@@ -91,7 +91,6 @@ def attack(this: Evaluation) -> pd.DataFrame:
                 "changed": found.changed,
                 "queries": found.queries,
                 "kinds": " ".join(found.kinds),
-                "text": " ".join(found.words),
             }
         )
     return pd.DataFrame(rows)

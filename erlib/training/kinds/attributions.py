@@ -12,7 +12,7 @@ def _count(table: pd.DataFrame) -> dict[str, float]:
     return {"texts": float(len(table))}
 
 
-@evaluation("attributions", version=1, summarise=_count)
+@evaluation("attributions", version=1, summarise=_count, protocols=("layers",))
 def attributions(this: Evaluation) -> pd.DataFrame:
     """One row per text, lists per token; `protocol="layers"` keeps every layer's scores too."""
     spec = this.spec

@@ -16,7 +16,7 @@ def _mean_norms(table: pd.DataFrame) -> dict[str, float]:
     return {name: float(table[name].mean()) for name in ("norm", "sum")}
 
 
-@evaluation("curvature", version=1, summarise=_mean_norms)
+@evaluation("curvature", version=1, summarise=_mean_norms, protocols=("exact", "hutchinson"))
 def curvature(this: Evaluation) -> pd.DataFrame:
     """`norm` ‖∂h/∂E‖ (`protocol`: "exact" or "hutchinson"), `sum` ‖∂(Σ_k h_k)/∂E‖, and `state` h.
 

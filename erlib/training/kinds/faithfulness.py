@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from erlib.metrics.faithfulness import aopc, bin_mean
+from erlib.metrics.faithfulness import PROTOCOLS, aopc, bin_mean
 from erlib.metrics.faithfulness import faithfulness as measure
 from erlib.training.evaluations import Evaluation, evaluation
 
@@ -29,7 +29,13 @@ def _summary(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-@evaluation("faithfulness", version=2, summarise=_summary, uses="attributions")
+@evaluation(
+    "faithfulness",
+    version=2,
+    summarise=_summary,
+    uses="attributions",
+    protocols=tuple(PROTOCOLS),
+)
 def faithfulness(this: Evaluation) -> pd.DataFrame:
     """Sufficiency and comprehensiveness by the paper's `protocol`, one row per text and bin.
 

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from erlib.data.encoding import Encoded, batch_indices
-from erlib.errors import unknown
 from erlib.metrics.flips import decision_flips
 from erlib.training.evaluations import Evaluation, evaluation
 
@@ -25,7 +24,7 @@ def _summary(table: pd.DataFrame) -> dict[str, float]:
     }
 
 
-@evaluation("flips", version=1, summarise=_summary, uses="attributions")
+@evaluation("flips", version=1, summarise=_summary, uses="attributions", protocols=PROTOCOLS)
 def flips(this: Evaluation) -> pd.DataFrame:
     """One row per text, as `erlib.metrics.flips` gives them; of a pair only the first text counts.
 
@@ -38,8 +37,7 @@ def flips(this: Evaluation) -> pd.DataFrame:
         raise ValueError(
             f"tokens are removed, not words: level must be 'token', not '{spec.level}'"
         )
-    if (protocol := spec.protocol or "pad") not in PROTOCOLS:
-        raise unknown("protocol of flips", protocol, PROTOCOLS)
+    protocol = spec.protocol or "pad"
     scores = [np.asarray(s, dtype=np.float64) for s in this.used["scores"]]
     if protocol == "matrix":
         assert spec.run is not None

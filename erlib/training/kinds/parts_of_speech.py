@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
-from erlib.data.parts_of_speech import installed_tagger, tag_words
+from erlib.data.parts_of_speech import TAGGERS, installed_tagger, tag_words
 from erlib.training.evaluations import Evaluation, evaluation
 
 
@@ -14,7 +14,13 @@ def _count(table: pd.DataFrame) -> dict[str, float]:
     return {"texts": float(len(table))}
 
 
-@evaluation("parts_of_speech", version=1, summarise=_count, uses="attributions")
+@evaluation(
+    "parts_of_speech",
+    version=1,
+    summarise=_count,
+    uses="attributions",
+    protocols=tuple(TAGGERS),
+)
 def parts_of_speech(this: Evaluation) -> pd.DataFrame:
     """One row per text, lists per document word: `words`, `tags` and `scores`.
 

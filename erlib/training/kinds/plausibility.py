@@ -16,7 +16,13 @@ def _plausibility_summary(table: pd.DataFrame) -> dict[str, float]:
     return {**means, "texts": float(len(table)), "skipped": float(table["auc"].isna().sum())}
 
 
-@evaluation("plausibility", version=1, summarise=_plausibility_summary, uses="attributions")
+@evaluation(
+    "plausibility",
+    version=1,
+    summarise=_plausibility_summary,
+    uses="attributions",
+    protocols=("layers", "ivra"),
+)
 def plausibility(this: Evaluation) -> pd.DataFrame:
     """AUC, average precision and recall@k per text; |score| ranks the tokens of signed methods.
 

@@ -85,7 +85,7 @@ def span_overlap(spans: pd.DataFrame) -> dict[str, float]:
     return {"exact_match": float(exact.mean()), "token_f1": float((2 * shared / sizes).mean())}
 
 
-@evaluation("predictions", version=2, summarise=task_scores)
+@evaluation("predictions", version=2, summarise=task_scores, protocols=("dropout",))
 def predictions(this: Evaluation) -> pd.DataFrame:
     """One row per text: gold and predicted class, and the probability of each class.
 

@@ -44,7 +44,7 @@ def test_every_bin_of_every_text_agrees_with_brute_force(spec, tmp_path, protoco
 
 def test_words_cannot_be_erased_and_an_unknown_protocol_is_refused(spec, tmp_path):
     wanted = EvalSpec(spec, spec.data, "test", "faithfulness", 2, "attention", protocol="regx")
-    with pytest.warns(UserWarning, match="unknown protocol 'regx'; did you mean 'regex'"):
+    with pytest.raises(ValueError, match="unknown protocol of faithfulness 'regx'; did you mean"):
         evaluate([wanted], store=tmp_path / "store")
     with pytest.warns(UserWarning, match="level must be 'token', not 'word'"):
         evaluate([replace(wanted, protocol="regex", level="word")], store=tmp_path / "store")

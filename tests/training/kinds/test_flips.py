@@ -96,7 +96,7 @@ def test_sums_by_type_are_the_gradient_of_the_embedding_matrix_of_a_batch():
 
 def test_words_cannot_be_removed_and_unknown_protocols_are_refused(spec, tmp_path):
     wanted = EvalSpec(spec, spec.data, "test", "flips", 2, "attention", protocol="delet")
-    with pytest.warns(UserWarning, match="unknown protocol of flips 'delet'; did you mean"):
+    with pytest.raises(ValueError, match="unknown protocol of flips 'delet'; did you mean"):
         evaluate([wanted], store=tmp_path / "store")
     with pytest.warns(UserWarning, match="level must be 'token', not 'word'"):
         evaluate([replace(wanted, protocol=None, level="word")], store=tmp_path / "store")

@@ -39,8 +39,7 @@ def test_it_is_scikit_learn_s_regression_on_the_mean_vectors_of_the_untrained_en
     table = per_text(probe, store=tmp_path / "store")
     train, test = (rows_of(probe.data, *which) for which in (("train", None), ("test", 12)))
     known, asked = (
-        vectors_by_hand(probe.run.model.name, rows, probe.data.max_length)
-        for rows in (train, test)
+        vectors_by_hand(probe.run.model.name, rows, probe.data.max_length) for rows in (train, test)
     )
     regression = LogisticRegression(max_iter=1000).fit(known, train["label"][:])
     assert table["p1"].tolist() == pytest.approx(regression.predict_proba(asked)[:, 1], abs=1e-4)

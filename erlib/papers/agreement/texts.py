@@ -1,0 +1,179 @@
+"""What do tests over texts say? They stand beside the verdicts, which are made from seeds.
+
+A text belongs to a cartography group by how often the run itself classified it correctly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+from scipy.stats import combine_pvalues, mannwhitneyu
+
+from erlib.metrics.cartography import GROUPS
+from erlib.metrics.stats import holm, signed_rank_p
+from erlib.papers.agreement.agreements import METRICS
+from erlib.papers.agreement.correlations import fisher_mean, fisher_test
+from erlib.papers.agreement.systems import COMPARED, MODELS, VARIANTS, tasks
+from erlib.papers.cells import Reading
+from erlib.papers.study import Study
+
+FEWEST = 3  # texts on each side of a test
+SIGNS = {"kendall_tau": "τ", "pearson_r": "r"}
+BySeed = Mapping[int, Reading]
+
+
+def read(study: Study, table: str, row: str, column: str, metric: str = "pearson_r") -> BySeed:
+    """By seed what the table shows at a place; empty where nothing was measured."""
+    cells = [c for c in study.of(table) if (c.row, c.column) == (row, column)]
+    found = {cell.seed: study.reading(cell, metric) for cell in cells}
+    return {seed: reading for seed, reading in found.items() if reading}
+
+
+def shared(*found: BySeed) -> list[tuple[Reading, ...]]:
+    """The readings of the seeds that all of them have."""
+    return [tuple(f[seed] for f in found) for seed in sorted(set.intersection(*map(set, found)))]
+
+
+def all_trained(readings: list[tuple[Reading, ...]]) -> str:
+    """ "yes" or "no": have all the models that a test compares learnt their task?"""
+    return "yes" if all(r.trained for of_seed in readings for r in of_seed) else "no"
+
+
+def table_2_tests(study: Study) -> pd.DataFrame:
+    """The paper's test: is a variant above each of the other two? Signed-rank over texts, Holm.
+
+    A text's agreement is its mean over pairs and seeds (agreement.md §4.15); a text that one of the
+    three variants has no agreement on is left out. Cells are Holm's p of "row above column"; the
+    dagger is for a variant that is above both others, of trained models only.
+    """
+    rows = []
+    for model, task, metric in (
+        (model, task, metric) for model in MODELS for task in tasks(study.settings)
+        for metric in METRICS
+    ):  # fmt: skip
+        place = f"{model}|{task.paper}"
+        seeds = shared(*(read(study, "table2", place, v, metric) for v in VARIANTS))
+        if not seeds:  # of one of them every run failed
+            continue
+        means = {
+            variant: pd.concat([r.texts for r in of_seeds], axis=1).mean(axis=1)
+            for variant, of_seeds in zip(VARIANTS, zip(*seeds, strict=True), strict=True)
+        }
+        texts = pd.DataFrame(means).dropna()
+        rows += [
+            {
+                "model": model,
+                "set": task.paper,
+                "of": SIGNS[metric],
+                "seeds": len(seeds),
+                "texts": len(texts),
+                "trained": all_trained(seeds),
+                "variant": one,
+                "above": other,
+                "p": signed_rank_p(texts[one] - texts[other], "greater"),
+            }
+            for one, other in permutations(VARIANTS, 2)
+        ]
+    table = pd.DataFrame(rows)
+    table["p"] = holm(table["p"])
+    index = ["model", "set", "of", "seeds", "texts", "trained", "variant"]
+    wide = table.pivot(index=index, columns="above", values="p").reindex(columns=list(VARIANTS))
+    wide.columns = [f"p, above {name}" for name in VARIANTS]
+    trained = wide.index.get_level_values("trained") == "yes"
+    wide["†"] = np.where((wide.max(axis=1) < 0.05) & trained, "†", "")
+    order = table[index].drop_duplicates()
+    return wide.reindex(pd.MultiIndex.from_frame(order)).reset_index()
+
+
+def group_tests(study: Study) -> pd.DataFrame:
+    """DBERT, each set: Amb over Easy within a variant, Tying over Base within a group; p by Holm.
+
+    Mann-Whitney for the first (other texts), the signed-rank test for the second (the texts of
+    Base's group under both models); one-sided, per seed, combined by Stouffer's method. A seed with
+    fewer than three texts on a side has no test. `trained`: are all models of the test?
+    """
+    rows = []
+    for task in tasks(study.settings):
+        for variant in COMPARED:
+            amb, easy = (
+                read(study, "table4", f"{task.paper}|{group}", variant) for group in ("Amb", "Easy")
+            )
+            seeds = shared(amb, easy)
+            found = combined([p for pair in seeds if (p := above(*pair)) is not None])
+            rows.append(_tested(task.paper, f"Amb > Easy, {variant}", seeds, found))
+        for group in GROUPS:
+            base = read(study, "table4", f"{task.paper}|{group}", "Base")
+            tying = read(study, "table2", f"DBERT|{task.paper}", "Tying")
+            seeds = shared(tying, base)
+            found = combined([p for pair in seeds if (p := raised(*pair)) is not None])
+            rows.append(_tested(task.paper, f"Tying > Base, {group}", seeds, found))
+    table = pd.DataFrame(rows)
+    tested = table["p"].notna()
+    table.loc[tested, "p (Holm)"] = holm(table.loc[tested, "p"]) if tested.any() else []
+    return table
+
+
+def _tested(
+    paper: str, test: str, seeds: list[tuple[Reading, ...]], found: Mapping[str, float]
+) -> dict[str, object]:
+    return {"set": paper, "test": test, "trained": all_trained(seeds), **found}
+
+
+def above(amb: Reading, easy: Reading) -> float | None:
+    """p of one group over another, other texts; None with too few in either."""
+    if min(len(_texts(amb)), len(_texts(easy))) < FEWEST:
+        return None
+    return float(mannwhitneyu(_texts(amb), _texts(easy), alternative="greater").pvalue)
+
+
+def raised(tying: Reading, group: Reading) -> float | None:
+    """p of Tying over Base on the texts of Base's group; None with too few."""
+    gain = (_texts(tying).reindex(_texts(group).index) - _texts(group)).dropna()
+    return signed_rank_p(gain, "greater") if len(gain) >= FEWEST else None
+
+
+def _texts(reading: Reading) -> pd.Series:
+    assert isinstance(reading.texts, pd.Series)
+    return reading.texts
+
+
+def combined(ps: list[float]) -> dict[str, float]:
+    """How many seeds were tested, and Stouffer's combination of their p; NaN of none."""
+    if not ps:
+        return {"seeds": 0, "p": float("nan")}
+    bounded = np.clip(ps, 1e-300, 1 - 1e-16)
+    return {
+        "seeds": len(ps),
+        "p": float(combine_pvalues(bounded, method="stouffer").pvalue),
+    }
+
+
+def correlation_tests(study: Study) -> pd.DataFrame:
+    """r of each cell of Table 11 (mean over seeds by Fisher's z), its interval and p over texts.
+
+    Seeds share their texts, so the interval is as wide as one seed's: agreement.md §4.10.
+    """
+    numbers = study.numbers(study.of("table11")).query("texts > 0")
+    rows = []
+    for (row, variant), cell in numbers.groupby(["row", "column"], sort=False):
+        statistic, paper, attribute = row.split("|")
+        r, texts = fisher_mean(cell["value"]), int(cell["texts"].min())
+        low, high, p = fisher_test(r, texts)
+        rows.append(
+            {
+                "statistic": statistic,
+                "set": paper,
+                "attribute": attribute,
+                "variant": variant,
+                "seeds": len(cell),
+                "texts": texts,
+                "r": r,
+                "low": low,
+                "high": high,
+                "p": p,
+            }
+        )
+    return pd.DataFrame(rows)

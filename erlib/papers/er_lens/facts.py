@@ -1,0 +1,212 @@
+"""Which numbers do the notebook's sentences tell?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from erlib.data import corpus_report
+from erlib.papers.er_lens import kendall
+from erlib.papers.er_lens.audit import table as audit_table
+from erlib.papers.er_lens.effects import auc_changes, changes, f1_changes, outside
+from erlib.papers.er_lens.erasure import MEASURES, erasure_curves
+from erlib.papers.er_lens.figures import sweep
+from erlib.papers.er_lens.recipe import bounds_table
+from erlib.papers.er_lens.scatter import PREDICTORS, correlation, predicted
+from erlib.papers.er_lens.sets import annotated, shown, test_sets
+from erlib.papers.er_lens.systems import CLASSIFIERS, DECOMPOSITIONS, GUIDES, TECHNIQUES
+from erlib.papers.study import Study
+from erlib.reports.cells import Cell as Place
+
+Facts = dict[str, Any]
+KINDS = {
+    "human": "marked by annotators",
+    "phrase labels": "derived from the human sentiment labels of phrases",
+    "lexicon": (
+        "words of a lexicon whose human-rated valence agrees with the label, after negation; "
+        "nobody marked them in these texts"
+    ),
+}
+UNGUIDED = tuple(x for x in TECHNIQUES if x != "ATT")
+
+
+def rationales(study: Study) -> Facts:
+    """Where the rationales of each corpus come from."""
+    corpora = dict.fromkeys(t.corpus for t in test_sets(study.settings))
+    kinds = {name: corpus_report(name, study.settings.source).rationale for name in corpora}
+    said = [
+        f"those of {', '.join(n for n, k in kinds.items() if k == kind)} are {KINDS[kind]}"
+        for kind in dict.fromkeys(filter(None, kinds.values()))
+    ]
+    return {"kinds": "; ".join(said)}
+
+
+def corpora(study: Study) -> list[str]:
+    """Every corpus that the report has texts of."""
+    return [t.corpus for t in test_sets(study.settings)]
+
+
+def idle_bounds(study: Study) -> Facts:
+    """The techniques whose bound an unguided model meets: there it asks for next to nothing."""
+    table = bounds_table(study)
+    met = table.loc[table["dev loss at λ = 0"] < table["to be met"], "technique"]
+    return {"idle": ", ".join(met) or "no technique"}
+
+
+def accuracy(study: Study) -> Facts:
+    """On dev, of the classifiers."""
+    runs = [c.specs[0].run for c in study.of("table2") if study.has(*c.specs)]  # type: ignore[union-attr]
+    rows = study.runs[study.runs["spec"].isin(dict.fromkeys(runs))]
+    found = 100 * rows[["dev_accuracy", "dev_majority"]]
+    return {"low": found["dev_accuracy"].min(), "high": found["dev_accuracy"].max(),
+            "majority": found["dev_majority"].iloc[0]}  # fmt: skip
+
+
+def f1(study: Study) -> Facts:
+    """By how much guidance changes F1 out of domain, the mean over sets, seeds and guides."""
+    return {
+        "joint_local": _mean([f1_changes(study, "ER+Att", *outside(study))]),
+        "joint_global": _of_systems(study, ("ER+AttR", "ER+IxG")),
+        "constrained_global": _of_systems(study, ("ER-C+AttR", "ER-C+IxG")),
+    }
+
+
+def _of_systems(study: Study, systems: Iterable[str]) -> float:
+    return _mean([f1_changes(study, s, *outside(study)) for s in systems])
+
+
+def _mean(found: Iterable[pd.Series | None]) -> float:
+    """Over what was measured; NaN where nothing was."""
+    return float(np.mean([d.mean() for d in found if d is not None] or [np.nan]))
+
+
+def guidance(study: Study) -> Facts:
+    """What happens in domain to attention, which ER+Att guides, and to the other techniques."""
+    return {
+        "guided": _mean([auc_changes(study, "ER+Att", "ATT")]),
+        "others": _mean(auc_changes(study, "ER+Att", x) for x in UNGUIDED),
+        "global_others": _mean(
+            auc_changes(study, "ER-C+AttR", x) for x in TECHNIQUES if x != "ATTR"
+        ),
+    }
+
+
+def skipped(study: Study) -> Facts:
+    """Texts without a rationale word, of those that attention was taken of."""
+    parts = []
+    for where, test in annotated(study.settings).items():
+        (spec, *_) = kendall.measured(study)["Baseline", f"{where}/ATT"].values()
+        auc = study.texts(spec)["auc"]
+        parts.append(f"{test.name} {int(auc.isna().sum())} of {len(auc)}")
+    return {"texts": "; ".join(parts)}
+
+
+def texts(study: Study, *sets: str) -> Facts:
+    """How many texts with a rationale each technique was taken of."""
+    numbers = study.numbers(c for c in study.of("table9") if c.column.split("/")[0] in sets)
+    counts = numbers.groupby("column")["texts"].max()
+    parts = []
+    for where in [name for name in annotated(study.settings) if name in sets]:
+        alike: dict[int, list[str]] = {}
+        for technique in TECHNIQUES:
+            if (column := f"{where}/{technique}") in counts:
+                alike.setdefault(counts[column], []).append(technique)
+        said = "; ".join(f"{', '.join(names)} of {n}" for n, names in alike.items())
+        parts.append(f"{annotated(study.settings)[where].name}: {said}")
+    return {"texts": ". ".join(parts)}
+
+
+def layers(study: Study) -> Facts:
+    """By how much ER+Att moves attention's AUC at the top layer and at the depths of Figure 4."""
+    depths = dict.fromkeys(c.column for c in study.of("figure-4"))
+    below = [changes(study, "ER+Att", [Place("figure-4", "", d, "layer_auc")]) for d in depths]
+    return {"top": _mean([auc_changes(study, "ER+Att", "ATT")]), "below": _mean(below)}
+
+
+def measures(study: Study) -> Facts:
+    """In how many effects the other measures move to AUC's side."""
+    same = every = 0
+    for system in CLASSIFIERS[1:]:
+        for technique in TECHNIQUES:
+            auc = auc_changes(study, system, technique)
+            for metric in ("average_precision", "recall_at_k"):
+                again = auc_changes(study, system, technique, metric)
+                if auc is not None and again is not None:
+                    every += 1
+                    same += int(np.sign(auc.mean()) == np.sign(again.mean()))
+    return {"same": same, "every": every}
+
+
+def gap(study: Study) -> Facts:
+    """Joint ER's explanation loss as a multiple of what that loss alone reaches."""
+    numbers = study.numbers(c for c in study.of("table5") if "expl_loss" in c.read)
+    means = numbers.groupby("row")["value"].mean()
+    ratio = {g: means.get(f"{g}/Joint", np.nan) / means.get(f"{g}/Lexpl", np.nan) for g in GUIDES}
+    return {"ratios": ", ".join(f"{g} {value:.2f}" for g, value in ratio.items())}
+
+
+def price(study: Study) -> Facts:
+    """What the largest λ does to both losses, the mean over seeds."""
+    means = sweep(study).groupby(["guide", "weight"])[["task", "explanation"]].mean()
+    parts, most = [], 0.0
+    for guide in [g for g in GUIDES if g in means.index]:
+        of = means.loc[guide]
+        most = float(of.index.max())
+        task, loss = (of[name].iloc[-1] - of[name].iloc[0] for name in ("task", "explanation"))
+        parts.append(f"{guide} {task:+.3f} ({loss:+.3f})")
+    return {"most": most, "changes": ", ".join(parts)} if parts else {}
+
+
+def agreement(study: Study) -> Facts:
+    """Mean τ of the techniques that ER+Att does not guide, on the set of Figure 3."""
+    where = shown(study.settings)
+
+    def tau(system: str) -> float:
+        found = [kendall.across_systems(study, f"{where}/{x}", system) for x in UNGUIDED]
+        return float(np.mean([np.nanmean(t) for t in found if t is not None] or [np.nan]))
+
+    return {"baselines": tau("Baseline"), "att": tau("ER+Att"), "rollout": tau("ER-C+AttR")}
+
+
+def erasure(study: Study) -> Facts:
+    """What the curves of Figure 8 are means of, and which techniques lead."""
+    curves = erasure_curves(study)
+    if curves.empty:
+        return {}
+    counted = curves.drop_duplicates("seed")
+    total = counted["texts"] + counted["left_out"]
+    shares = 100 * counted["left_out"] / total
+    areas = study.numbers(study.of("figure-8"))
+    means = areas.groupby(["metric", "row"])["value"].mean()
+    best = [means[f"area_{measure}"].idxmax() for measure in MEASURES]
+    return {
+        "texts": int(total.max()),
+        "baselines": len(counted),
+        "shares": ", ".join(
+            f"{x:.1f} % (seed {s})" for x, s in zip(shares, counted["seed"], strict=True)
+        ),
+        "best": ", ".join(f"{m} {x}" for m, x in zip(MEASURES, best, strict=True)),
+        "leading": sum(x in DECOMPOSITIONS for x in best),
+    }
+
+
+def prediction(study: Study) -> Facts:
+    """In how many panels of Figure 14 there are seeds enough for ρ, and where it is not 0."""
+    home, *others = test_sets(study.settings)
+    found = [correlation(predicted(study, p, home, t)) for p in PREDICTORS for t in others]
+    told = [one for one in found if one is not None]
+    related = sum(0.0 not in within for _, within in told)
+    return {"panels": len(found), "told": len(told), "related": related}
+
+
+def departures(study: Study) -> Facts:
+    """Which departure changes most, in points."""
+    rows = audit_table(study).dropna(subset="difference")
+    if rows.empty:
+        return {}
+    largest = rows.loc[rows["difference"].abs().idxmax()]
+    return {"difference": largest["difference"], "departure": largest["departure"],
+            "measured": largest["measured"]}  # fmt: skip

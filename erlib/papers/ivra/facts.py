@@ -1,0 +1,283 @@
+"""Which numbers do the notebook's sentences tell?
+
+What rests on a model that has not learnt its task is left out, but of costs. Each function returns
+nothing, {}, where there is nothing to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from erlib.data import corpus_report
+from erlib.papers.holes import remark_of
+from erlib.papers.ivra.audit import collusion_table
+from erlib.papers.ivra.cells import BY_CRITERION
+from erlib.papers.ivra.costs import explaining_times, ratios, training_times
+from erlib.papers.ivra.figures import curves, gains, shares, transfer_gains
+from erlib.papers.ivra.systems import (
+    BASES,
+    CRITERIA,
+    FLOOR,
+    SPARSEMAX,
+    SUBSETS,
+    UNTRAINED,
+    model_name,
+    sets,
+    subset_name,
+    tasks,
+    transfer_target,
+)
+from erlib.papers.study import Study
+
+Facts = dict[str, Any]
+RATIONALES = {
+    "human": "marked by annotators",
+    "lexicon": (
+        "lexicon rationales: words whose human-rated valence agrees with the label, after "
+        "negation; nobody marked them in these texts"
+    ),
+}
+
+
+def data(study: Study) -> Facts:
+    """Which corpus stands for which set, whence the rationales, where there is no transfer."""
+    settings = study.settings
+    plausible = settings.roles["plausibility"]
+    kind = corpus_report(plausible, settings.source).rationale or ""
+    classes = [task for task in tasks(settings, BASES[0]) if not task.spans]
+    alone = [task.paper for task in classes if transfer_target(settings, task) is None]
+    return {
+        "stands": ", ".join(f"{task.corpus} for {task.paper}" for task in sets(settings)),
+        "sources": {task.corpus: task.source or settings.source for task in sets(settings)},
+        "plausible": plausible,
+        "rationales": RATIONALES.get(kind, kind),
+        "alone": ", ".join(alone) or "none",
+    }
+
+
+def simulatability(study: Study) -> Facts:
+    """What students reach without explanations, and how many methods lift them above that."""
+    above = means(study, "table-floor", "above the floor", BASES[0])
+    if above.empty:
+        return {}
+    best = above.stack().idxmax()
+    return {
+        "floors": listed(means(study, "table1", rows=[f"{BASES[0]}|{FLOOR}"]).iloc[0] * 100, ".1f"),
+        "above": int((above > 0).sum().sum()),
+        "cells": int(above.notna().sum().sum()),
+        "most": float(above.max().max()),
+        "best": " on ".join(map(short, best)),
+    }
+
+
+def criterion(study: Study, name: str) -> Facts:
+    """Who is best by a criterion on each task, and how often training improves IvRA's module on
+    what it was at its start."""
+    table, sign = BY_CRITERION[name][0], -1 if name == "SUFF" else 1
+    found = sign * means(study, table, start=BASES[0]).rename(index=short)
+    begun = [(UNTRAINED[row], row) for row in UNTRAINED if row in found.index]
+    if found.empty:
+        return {}
+    moved = [found.loc[a] - found.loc[b] for a, b in begun if a in found.index]
+    changes = pd.concat(moved).dropna() if moved else pd.Series(dtype=float)
+    best = found.drop(index=list(UNTRAINED), errors="ignore")
+    return {
+        "best": "; ".join(
+            f"{task} {best[task].idxmax()} ({sign * best[task].max():.3f})"
+            for task in best
+            if best[task].notna().any()
+        ),
+        "better": int((changes > 0).sum()),
+        "pairs": len(changes),
+    }
+
+
+def collusion(study: Study) -> Facts:
+    """Does the divergence fall by more than what a student that was not there gains?"""
+    table = collusion_table(study)
+    if table.empty:
+        return {}
+    fresh = table["SIM of a fresh student"] - table["SIM without explanations"]
+    found = table.assign(gain=fresh).groupby("outer loss", sort=False)
+    return {
+        "losses": "; ".join(
+            f"{name}: KL from {rows['KL, first epoch'].mean():.3f} to "
+            f"{rows['KL, last epoch'].mean():.3f}, fresh students {rows['gain'].mean():+.1f} points"
+            for name, rows in found
+        )
+    }
+
+
+def words(numbers: pd.DataFrame) -> Facts:
+    """On how many words of the drawn text half of the weight lies, and how many have none."""
+    if remark_of(numbers):
+        return {}
+    found = {}
+    for name, rows in numbers[numbers["what"] == "score"].groupby("explainer", sort=False):
+        size = np.sort(rows["value"].abs().to_numpy())[::-1]
+        half = int(np.searchsorted(np.cumsum(size), size.sum() / 2)) + 1
+        found[str(name)] = f"{half} of {len(size)} words ({int((size == 0).sum())} have none)"
+    return {"half": "; ".join(f"{name} {said}" for name, said in found.items())}
+
+
+def questions(numbers: pd.DataFrame) -> Facts:
+    """How alike the words of the passage are scored under both questions, by method."""
+    if remark_of(numbers):
+        return {}
+    passage = numbers[numbers["segment"] == 1]
+    names = passage["explainer"].str.partition(": ")
+    found = {}
+    for name, rows in passage.groupby(names[0], sort=False):
+        first, second = (part["value"] for _, part in rows.groupby(names[2], sort=False))
+        found[name] = np.corrcoef(first, second)[0, 1]
+    return {"correlations": listed(found, ".2f")}
+
+
+def costs(study: Study) -> Facts:
+    """What each single criterion costs in accuracy, by task; of every model."""
+    found = means(study, "table5", "accuracy_delta_vs_baseline", every=True)
+    single = {subset_name(s): s[0] for s in SUBSETS if len(s) == 1}
+    by_task = found[found.index.isin(single)].rename(index=single)
+    return {"costs": "; ".join(f"{t}: {listed(by_task[t], '+.1f')}" for t in by_task)}
+
+
+def together(study: Study) -> Facts:
+    """How many gains of Figure 5 are negative, and the set with the largest mean loss."""
+    alone = {subset_name((c,)): c for c in CRITERIA}
+    found = gains(study)
+    found = found[
+        [alone.get(r) != c for r, c in zip(found["row"], found["criterion"], strict=True)]
+    ]
+    cells = found.groupby(["criterion", "row"])["gain"].mean().dropna()
+    if cells.empty:
+        return {}
+    negative, worst = int((cells < 0).sum()), cells.groupby("row").mean().idxmin()
+    return {"negative": negative, "cells": len(cells), "worst": worst}
+
+
+def levels(study: Study) -> Facts:
+    """Which coefficients alone, or all, end with the lowest loss, by criterion."""
+    found = curves(study)
+    last = found[found["epoch"] == found["epoch"].max()]
+    by_level = last.groupby(["criterion", "level"], sort=False)["loss"].mean().dropna()
+    lowest = {c: rows.droplevel(0) for c, rows in by_level.groupby(level=0, sort=False)}
+    return lowest and {
+        "lowest": "; ".join(
+            f"{c} {rows.idxmin()} ({rows.min():.4f}; the highest is {rows.max():.4f})"
+            for c, rows in lowest.items()
+        )
+    }
+
+
+def marked(study: Study) -> Facts:
+    """Who marks the fewest and the most tokens, by task; a criterion counts once."""
+    by_seed = shares(study).groupby(["task", "row", "criterion"], sort=False)["value"].mean()
+    by_row = by_seed.groupby(level=[0, 1], sort=False).mean().dropna()
+    said = [
+        f"{task}: fewest {rows.idxmin()[1]} ({rows.min():.2f}), most {rows.idxmax()[1]} "
+        f"({rows.max():.2f})"
+        for task, rows in by_row.groupby(level=0, sort=False)
+    ]
+    return {"shares": "; ".join(said)} if said else {}
+
+
+def transfer(study: Study) -> Facts:
+    """The gains behind Figure 8, and over which sets they are means."""
+    every = [transfer_target(study.settings, t) for t in tasks(study.settings, BASES[0])]
+    found = transfer_gains(study).groupby("criterion", sort=False)[["gain", "difference"]].mean()
+    return {
+        "targets": ", ".join(target.corpus for target in every if target),
+        "gains": ", ".join(
+            f"{c} {row['gain']:+.1f} % (difference {row['difference']:+.3f})"
+            for c, row in found.iterrows()
+        ),
+    }
+
+
+def plausible(study: Study) -> Facts:
+    """The most and the least plausible rows of Table 6; of every model."""
+    found = means(study, "table6", every=True)
+    if len(found) < 3:
+        return {}
+    order = found.iloc[:, 0].sort_values(ascending=False)
+    first, second, *_, last = (f"{row} ({value:.2f})" for row, value in order.items())
+    return {"first": first, "second": second, "last": last}
+
+
+def tuned(study: Study) -> Facts:
+    """The best setting of each criterion among those that were tried; of every model."""
+    found = means(study, "table7", every=True)
+    best = {c: _best(found[c], c) for c in found}
+    said = "; ".join(f"{c} {name}" for c, name in best.items())
+    return {"best": said.replace("|gamma=", ", γ "), "tried": len(found)} if best else {}
+
+
+def other_bases(study: Study) -> Facts:
+    """Which row is best by each criterion for the other base models."""
+    said = []
+    for base in BASES[1:]:
+        best: dict[str, list[str]] = {}
+        for name, (_, table) in BY_CRITERION.items():
+            found = means(study, table, start=base).drop(f"{base}|{FLOOR}", errors="ignore")
+            for task in found:
+                best.setdefault(task, []).append(f"{name} {short(_best(found[task], name))}")
+        model = model_name(study.settings, base)
+        said += [f"{model}, {task}: {', '.join(rows)}" for task, rows in best.items()]
+    return {"best": "; ".join(said)} if said else {}
+
+
+def training(study: Study) -> Facts:
+    """How many times the Baseline's training time each criterion takes."""
+    times = training_times(study)
+    if remark_of(times):
+        return {}
+    found = ratios(times, "system", "Baseline")
+    medians = {c: np.median(found[c]) for c in CRITERIA}
+    return {"texts": times["texts"].max(), "times": listed(medians, ".1f")}
+
+
+def explaining(study: Study) -> Facts:
+    """How many times IvRA's explaining time the other methods take."""
+    times = explaining_times(study)
+    if remark_of(times):
+        return {}
+    medians = {name: np.median(r) for name, r in ratios(times, "method", SPARSEMAX).items()}
+    return {"texts": times["texts"].max(), "times": listed(medians, ".1f")}
+
+
+def means(
+    study: Study, table: str, metric: str | None = None, start: str = "", *,
+    rows: Iterable[str] | None = None, every: bool = False,
+) -> pd.DataFrame:  # fmt: skip
+    """Rows × columns of a table, mean over seeds: of models that have learnt their task, or of
+    `every` one; those rows that begin with `start`."""
+    found = study.numbers(cell for cell in study.of(table) if cell.row.startswith(start))
+    found = found[found["value"].notna() & (found["trained"] | every)]
+    if metric is not None:
+        found = found[found["metric"] == metric]
+    cells = found.groupby(["row", "column"], sort=False)["value"].mean()
+    wide = cells.unstack("column")
+    wide = wide.reindex(index=found["row"].unique(), columns=found["column"].unique())
+    return wide if rows is None else wide.loc[[row for row in rows if row in wide.index]]
+
+
+def listed(values: Mapping[Any, Any] | pd.Series, form: str) -> str:
+    """ "IMDb 52.1, SNLI 36.0"; what has no number is left out."""
+    return ", ".join(f"{n} {v:{form}}" for n, v in values.items() if np.isfinite(v))
+
+
+def short(row: str) -> str:
+    """A row without its base model."""
+    return row.partition("|")[2] or row
+
+
+def _best(values: pd.Series, criterion: str) -> str:
+    """The best row by a criterion; ties are said."""
+    values = values.dropna()
+    best = values.idxmin() if criterion == "SUFF" else values.idxmax()
+    tied = " (tied)" if (values == values[best]).sum() > 1 else ""
+    return f"{best}{tied}"

@@ -1,0 +1,162 @@
+"""What is measured of REGEX's models, and how is a number read from it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from erlib.config import EvalSpec, RunSpec
+from erlib.metrics.robustness import jaccard
+from erlib.papers.cells import F1_MACRO, Read, Reading, Spec, mean_reading, summary, text_aopc
+from erlib.papers.regex.systems import (
+    ATTRIBUTIONS,
+    Set,
+    data_spec,
+    extraction,
+    fresh_spec,
+    is_core,
+    main_run,
+    options_of,
+    run_spec,
+    sets,
+    untrained,
+)
+from erlib.papers.study import Study
+from erlib.parameters import Settings
+
+MEASURES = {
+    "norm_suff": "normalised_sufficiency",
+    "norm_comp": "normalised_comprehensiveness",
+}
+WORDS = {"norm_suff": "sufficiency", "norm_comp": "comprehensiveness"}
+FIVE = [name for name in ATTRIBUTIONS if name != "RAND"]
+UNTRAINED = "#Untrained"  # the row of Tables 3 and 8 that is meant to have learnt nothing
+
+
+def read_of(spec: EvalSpec, read: Read) -> Read:
+    """The same number of another evaluation than the cell's; NaN where that was not made."""
+
+    def other(study: Study, specs: Sequence[Spec]) -> Reading:
+        if spec not in study.rows or not study.has(spec):
+            return Reading(float("nan"))
+        return replace(read(study, [spec]), trained=study.is_trained(spec))
+
+    return other
+
+
+def _mean_of_all(read: Read) -> Read:
+    """The mean over several evaluations, text by text."""
+    return lambda study, specs: mean_reading([read(study, [spec]) for spec in specs])
+
+
+def _shared_words(study: Study, specs: Sequence[Spec]) -> Reading:
+    """Jaccard@25 % of the best tokens of two models (of one with itself: 1)."""
+    first, last = (study.texts(spec).set_index("id") for spec in (specs[0], specs[-1]))
+    a, b = (
+        [np.asarray(s)[~np.asarray(x)] for s, x in zip(t["scores"], t["special"], strict=True)]
+        for t in (first, last)
+    )
+    texts = pd.Series(jaccard(a, b), index=first.index)
+    return Reading(float(texts.mean()), texts)
+
+
+def _flipped(study: Study, specs: Sequence[Spec]) -> Reading:
+    """The attack's success, in % of the texts that were classified correctly before it."""
+    table = study.texts(specs[0]).set_index("id")
+    correct = table[table["before"] == table["label"]]
+    texts = 100.0 * (correct["after"] != correct["label"])
+    return Reading(float(texts.mean()), texts)
+
+
+FAITHFULNESS = {metric: text_aopc(column) for metric, column in MEASURES.items()}
+MEAN_OF_FIVE = {metric: _mean_of_all(read) for metric, read in FAITHFULNESS.items()}
+ANSWERS = {"f1_macro": F1_MACRO}
+JACCARD = {"jaccard@25%": _shared_words}
+ATTACK = {  # Table 6
+    "Number of successful attacks": summary("successes"),
+    "Original accuracy(%)": summary("accuracy", 100),
+    "Accuracy under attack(%)": summary("accuracy_under_attack", 100),
+    "Attack success rate(%)": _flipped,
+    "Average perturbed word(%)": summary("changed", 100),
+    "Average num. words per input": summary("words"),
+    "Avg num queries": summary("queries"),
+}
+
+
+def fresh(
+    settings: Settings,
+    system: str,
+    source: Set,
+    target: Set,
+    attribution: str,
+    seed: int,
+    percent: int,
+) -> EvalSpec:
+    """Answers of a classifier that reads rationales of so many per cent of a text's words."""
+    support = main_run(settings, system, source.paper, seed)
+    classifier = fresh_spec(settings, support, source, attribution, seed)
+    rationales = extraction(settings, support, attribution, percent)
+    data = replace(data_spec(settings, target, rationales), train_rows=None, dev_rows=None)
+    rows = settings.grid["fresh"].get("test_rows")
+    return EvalSpec(classifier, data, "test", "predictions", rows)
+
+
+def faithfulness(
+    settings: Settings, system: str, source: Set, target: Set, attribution: str, run: RunSpec
+) -> EvalSpec:
+    """Sufficiency and comprehensiveness by the paper's protocol."""
+    rows = _rows(settings, "erased_rows", system, source, target)
+    return replace(
+        _eval(settings, run, target, "faithfulness", rows),
+        method=ATTRIBUTIONS[attribution],
+        variant="regex",
+        protocol="regex",
+        options=options_of(settings, attribution),
+    )
+
+
+def predictions(
+    settings: Settings, system: str, source: Set, target: Set, run: RunSpec
+) -> EvalSpec:
+    """Answers to the full texts."""
+    rows = _rows(settings, "test_rows", system, source, target)
+    return _eval(settings, run, target, "predictions", rows)
+
+
+def initialisations(settings: Settings, system: str, *, small: bool) -> dict[str, EvalSpec]:
+    """Initialisation → its scores by α∇α of SST's test texts."""
+    count = settings.grid["small_initialisations" if small else "initialisations"]
+    home, rows = sets(settings)["SST"], settings.grid.get("erased_rows", {}).get("core")
+    runs = {
+        f"Init#{i}": run_spec(settings, system, "SST", seed, small=True, wide=True)
+        if small
+        else main_run(settings, system, "SST", seed)
+        for i, seed in enumerate(settings.seeds[:count], start=1)
+    }
+    runs[UNTRAINED] = untrained(settings, small=small)
+    return {
+        name: replace(
+            faithfulness(settings, system, home, home, "aGa", run), kind="attributions", rows=rows
+        )
+        for name, run in runs.items()
+    }
+
+
+def attacked(settings: Settings, system: str, seed: int) -> EvalSpec:
+    """What the attack makes of texts of IMDB."""
+    run, imdb = main_run(settings, system, "IMDB", seed), sets(settings)["IMDB"]
+    return _eval(settings, run, imdb, "attack", settings.grid["attack_rows"])
+
+
+def _rows(settings: Settings, name: str, system: str, source: Set, target: Set) -> int | None:
+    """How many test texts: more where claims are decided."""
+    core = is_core(settings, system) and source.paper == target.paper == "SST"
+    return settings.grid.get(name, {}).get("core" if core else "wide")
+
+
+def _eval(settings: Settings, run: RunSpec, target: Set, kind: str, rows: int | None) -> EvalSpec:
+    data = replace(data_spec(settings, target), train_rows=None, dev_rows=None)
+    return EvalSpec(run, data, "test", kind, rows)

@@ -1,0 +1,1 @@
+"""A paper that nobody wrote: attention that is guided by rationales."""
