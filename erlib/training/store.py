@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import file_digest
@@ -230,12 +230,12 @@ class Store:
 
     @contextmanager
     def _locked(self, kind: str, name: str) -> Iterator[None]:
-        """While open, no other process makes this result; who waits says for whom and how long."""
+        """While open, no other process makes this result; who waits long says for whom."""
         lock, began = self._lock(kind, name), time.monotonic()
         owner = Path(lock.lock_file)
         while not lock.is_locked:
             try:
-                lock.acquire(blocking=False)
+                lock.acquire(timeout=PATIENCE)
             except Timeout:
                 who = owner.read_text(encoding="utf-8", errors="replace") or "another process"
                 waited = round(time.monotonic() - began)
@@ -244,8 +244,6 @@ class Store:
                     f"({waited} s so far)",
                     file=sys.stderr,
                 )
-                with suppress(Timeout):
-                    lock.acquire(timeout=PATIENCE)
         try:
             owner.write_text(f"process {os.getpid()}", encoding="utf-8")
             yield
