@@ -55,6 +55,9 @@ def test_a_new_paper_is_a_folder_and_a_notebook(root):
     page = (reports / "06_guided.html").read_text(encoding="utf-8")
     assert f"AUC of Guided {guided['ours']:.1f} %, of the Baseline" in page
     assert 'id="guided-figure-1"' in page
+    assert "1 claim: 1 holds" in page and "<strong>What held.</strong>" in page
+    corpora = pd.read_csv(reports / "tables/guided-table-corpora.csv")
+    assert set(corpora["is"]) == {"of your own"} and set(corpora["from"]) == {"local"}
     assert (root / "figures/quick/guided-figure-1.png").is_file()
     (claim,) = pd.read_csv(reports / "claims.csv").to_dict("records")
     assert claim["claim"] == "GU-C1" and claim["seeds"] == 3 and claim["texts"] == 50

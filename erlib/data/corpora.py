@@ -51,6 +51,7 @@ class CorpusInfo:
     home: str = ""
     note: str = ""
     expected: Mapping[str, Mapping[str, int]] = field(default_factory=lambda: _EMPTY)
+    standing: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: _EMPTY)
     hub: HubEntry | None = None
 
 
@@ -73,6 +74,7 @@ def _corpus(name: str, table: dict[str, Any]) -> CorpusInfo:
         and info.rationale in RATIONALES
         and set(info.sources) <= set(SOURCES)
         and set(sizes) <= set(SPLITS)
+        and set(info.standing) <= set(info.sources)
         and ("hub" in info.sources) == (info.hub is not None)
         and (info.task == "span") == (not info.labels)
     )

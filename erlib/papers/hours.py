@@ -18,14 +18,15 @@ def hours_per_seed(study: Study) -> dict[str, float]:
     cell that was measured are left out."""
     found = {}
     for name, criterion in criteria(study.paper.name).items():
-        cells = [cell for place in set(_places(criterion)) for cell in study.at(place)]
+        cells = [cell for place in set(places_of(criterion)) for cell in study.at(place)]
         seeds = {cell.seed for cell in cells}
         if seeds:
             found[name] = sum(_seconds(study, _specs(cells))) / len(seeds) / 3600
     return found
 
 
-def _places(criterion: Criterion) -> Iterator[Place]:
+def places_of(criterion: Criterion) -> Iterator[Place]:
+    """Every place of the paper that a claim names."""
     for contrast in criterion.contrasts:
         for difference in contrast.differences:
             ends = (difference.before, difference.after, *(difference.less or ()))

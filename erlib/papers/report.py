@@ -23,7 +23,7 @@ from erlib import reports
 from erlib.catalogue import Paper, paper
 from erlib.config import ModelSpec, RunSpec
 from erlib.data import corpus_report
-from erlib.papers import frozen
+from erlib.papers import frozen, rests_on
 from erlib.papers.cells import Cell
 from erlib.papers.evidence import decide_claims
 from erlib.papers.hours import hours_per_seed
@@ -31,10 +31,11 @@ from erlib.papers.one_batch import OneBatch
 from erlib.papers.study import Study
 from erlib.papers.trained import RULE, has_task, judged_by, why_untrained
 from erlib.parameters import Settings, settings
+from erlib.reports.findings import findings_html
 from erlib.reports.looks import foresight, look, looked
 from erlib.reports.markup import Html
 from erlib.reports.paper_numbers import ABSENT, Beside, beside
-from erlib.reports.recorded import claims_table, record, summarise
+from erlib.reports.recorded import claim_rows, claims_table, record, summarise
 from erlib.sizes import against_the_paper
 from erlib.training.stages import carry_out
 
@@ -60,13 +61,33 @@ class Report:
         under the head "er"."""
         return OneBatch(self.settings, ModelSpec(**{"name": "minilm", "head": "er", **model}))
 
+    @cached_property
+    def _decided(self) -> None:
+        """Every claim, decided by its criterion and put down."""
+        name, study = self.paper.name, self.study
+        has_more = (self.paper.folder / "claims.py").exists()
+        given = self.paper.module("claims").given(study) if has_more else {}
+        hours = hours_per_seed(study)
+        found = decide_claims(name, study.read, given, profile=self.settings.profile, hours=hours)
+        record(name, found, profile=self.settings.profile, notes=rests_on.notes(study))
+
+    def findings(self) -> Html:
+        """What came of the claims, in a few sentences."""
+        _ = self._decided
+        return findings_html(claim_rows(self.paper.name, self.settings.profile))
+
     def profile(self) -> None:
-        """What this profile has less of than the paper, once and for all tables."""
+        """What this profile has less of than the paper, and what its corpora are to the paper's."""
         less = against_the_paper(self.paper, self.settings.grid)
         self.table(
             "table-profile",
             less if len(less) else pd.DataFrame({"what": ["nothing: the paper's own sizes"]}),
             caption=f"This profile ({self.settings.profile}) against the paper.",
+        )
+        self.table(
+            "table-corpora",
+            rests_on.table(self.study),
+            caption="The corpora: official, a sample of the paper's, or in the place of it.",
         )
 
     def table(
@@ -190,12 +211,8 @@ class Report:
         return Markdown(frozen.about_encoder(table))
 
     def verdicts(self) -> Markdown:
-        """Decide every claim by its criterion, keep the verdicts, and show them."""
-        name, profile, study = self.paper.name, self.settings.profile, self.study
-        has_more = (self.paper.folder / "claims.py").exists()
-        given = self.paper.module("claims").given(study) if has_more else {}
-        found = decide_claims(name, study.read, given, profile=profile, hours=hours_per_seed(study))
-        record(name, found, profile=profile)
+        """The verdict of every claim, with its parts."""
+        _, name, profile = self._decided, self.paper.name, self.settings.profile
         claims_table(name, profile)
         now = look(name, self.settings.seeds)
         told = foresight(looked(name, profile, now), now)

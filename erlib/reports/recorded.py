@@ -123,12 +123,13 @@ def part_row(part: Part) -> dict[str, str]:
 def claims_table(paper: str, profile: str, root: Path | str | None = None) -> None:
     """Show a paper's claims with their verdicts, the parts of each folded under it."""
     anchor = f"{known_paper(paper)}-claims"
-    show(claims_html(paper, profile, root), f"{anchor}: {len(_rows(paper, profile, root))} rows")
+    rows = counted(len(claim_rows(paper, profile, root)), "row")
+    show(claims_html(paper, profile, root), f"{anchor}: {rows}")
 
 
 def claims_html(paper: str, profile: str, root: Path | str | None = None) -> Html:
     """The table of `claims_table`."""
-    rows = _rows(paper, profile, root)
+    rows = claim_rows(paper, profile, root)
     parts = read_rows(reports_folder(profile, root) / PARTS)
     of_claim = {r["claim"]: [p for p in parts if p["claim"] == r["claim"]] for r in rows}
     frame = pd.DataFrame(
@@ -203,7 +204,7 @@ def summarise(
 
     Of the `core` claims that were attempted it also says what was measured.
     """
-    rows = _rows(paper, profile, root)
+    rows = claim_rows(paper, profile, root)
     if not any(r["our_value"] for r in rows):
         total = len(statements(paper))
         return f"None of the {total} claims has been evaluated in the {profile} profile."
@@ -234,7 +235,8 @@ def by_chance(rows: Sequence[Row]) -> str:
     )
 
 
-def _rows(paper: str, profile: str, root: Path | str | None) -> list[dict[str, str]]:
+def claim_rows(paper: str, profile: str, root: Path | str | None = None) -> list[dict[str, str]]:
+    """A paper's rows of claims.csv."""
     rows = read_rows(reports_folder(profile, root) / CLAIMS)
     return [r for r in rows if r["paper"] == known_paper(paper)]
 

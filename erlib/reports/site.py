@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from erlib.catalogue import papers as known_papers
+from erlib.reports.findings import findings_html
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html, counted, label
@@ -97,7 +98,7 @@ class _Site:
             "short": known_papers()[name].short,
             "page": own_page,
             "failed": failed,
-            "counts": tally(claims),
+            "findings": findings_html(claims, anchored=True),
             "claims": [_claim(r, anchors, self._parts(r)) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
             "figures": [
