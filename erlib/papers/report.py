@@ -28,6 +28,7 @@ from erlib.papers.cells import Cell
 from erlib.papers.evidence import decide_claims
 from erlib.papers.hours import hours_per_seed
 from erlib.papers.one_batch import OneBatch
+from erlib.papers.ranked import claims_first
 from erlib.papers.study import Study
 from erlib.papers.trained import RULE, has_task, judged_by, why_untrained
 from erlib.parameters import Settings, settings
@@ -53,7 +54,9 @@ class Report:
     @cached_property
     def study(self) -> Study:
         """What the paper's grid measures: what is missing is trained when it is first asked for."""
-        results = carry_out(self.paper.module("cells").grid(self.settings), **self.settings.where)
+        stages = self.paper.module("cells").grid(self.settings)
+        order = partial(claims_first, self.paper, self.settings)
+        results = carry_out(stages, **self.settings.where, order=order)
         return Study(self.paper, self.settings, results)
 
     def one_batch(self, **model: Any) -> OneBatch:

@@ -33,11 +33,11 @@ def table(study: Study) -> pd.DataFrame:
 
 def notes(study: Study) -> dict[str, str]:
     """By claim, which of the sets that decide it stand in for the paper's."""
-    found = {name: _note(_cells(study, c)) for name, c in criteria(study.paper.name).items()}
+    found = {name: _note(cells_of(study, c)) for name, c in criteria(study.paper.name).items()}
     return {name: note for name, note in found.items() if note}
 
 
-def _cells(study: Study, claim: Criterion) -> list[Cell]:
+def cells_of(study: Study, claim: Criterion) -> list[Cell]:
     """The cells that a claim names; of those that a figure makes of others, the columns' own."""
     places = set(places_of(claim))
     columns = {place.column for place in places if not study.at(place)}

@@ -42,7 +42,7 @@ def noted(make: Callable[Given, Made]) -> Callable[Given, Made]:
                 store.asked.add(("notes", name))
             return from_plain(json.loads(file.read_text(encoding="utf-8")))  # type: ignore[no-any-return]
         found = make(*args, **options)
-        file.parent.mkdir(exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix(".tmp").write_text(json.dumps(to_plain(found)) + "\n", encoding="utf-8")
         file.with_suffix(".tmp").rename(file)
         return found

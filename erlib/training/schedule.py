@@ -28,6 +28,8 @@ from erlib.training.runs import tell_remarks
 from erlib.training.store import Store
 from erlib.training.workers import side_by_side, worker_count
 
+Order = Callable[[Sequence[RunSpec]], Sequence[RunSpec]]
+
 
 @dataclass(frozen=True)
 class Task:
@@ -137,17 +139,25 @@ def most_at_once(
 
 
 def make_all(
-    store: Store, models: Models, runs: Sequence[RunSpec], evals: Sequence[EvalSpec], device: str
+    store: Store,
+    models: Models,
+    runs: Sequence[RunSpec],
+    evals: Sequence[EvalSpec],
+    device: str,
+    order: Order = list,
 ) -> None:
-    """Train what is missing of the runs, and measure what is missing of all that is asked of them
-    and of these evaluations, side by side."""
+    """Train what is missing of the runs, in this order as far as they allow, and measure what is
+    missing of all that is asked of them and of these evaluations, side by side."""
     wanted = {spec: list(models.asked[spec]) for spec in runs}
     for spec in evals:
         wanted.setdefault(run_of(spec), []).append(spec)
     left = {run: _unmeasured(store, specs) for run, specs in wanted.items()}
+    missing = _untrained(store, runs)
     tasks = [
         task
-        for task in in_order(_untrained(store, runs), {run: e for run, e in left.items() if e})
+        for task in in_order(
+            order(missing) if missing else [], {run: e for run, e in left.items() if e}
+        )
         if task.evals or _untrained(store, [task.run])
     ]
     models.begin(tasks)

@@ -20,7 +20,7 @@ from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
 from erlib.training.making import origins, with_origins
 from erlib.training.runs import run
-from erlib.training.schedule import Models, make_all, most_at_once
+from erlib.training.schedule import Models, Order, make_all, most_at_once
 from erlib.training.store import StorePath, open_store
 
 Results = Mapping[str, pd.DataFrame]
@@ -84,17 +84,23 @@ class Stage:
 
 
 def carry_out(
-    stages: Sequence[Stage], *, executor: str, store: StorePath, device: str | None
+    stages: Sequence[Stage],
+    *,
+    executor: str,
+    store: StorePath,
+    device: str | None,
+    order: Order = list,
 ) -> dict[str, pd.DataFrame]:
     """The results of every stage by name; what is in the store already is only read.
 
     Runs that are known before any result are trained first and together, whatever stage they
-    belong to, so that no core waits for the last run of a stage; and measured at once.
+    belong to, so that no core waits for the last run of a stage; and measured at once. `order`
+    says in which order those are made that are missing.
     """
     kept, device = open_store(store), device or default_device()
     models = Models(lambda spec: kept.drop_model(run_hash(spec)))
     with kept.in_use():
-        make_all(kept, models, _known(stages, models), [], device)
+        make_all(kept, models, _known(stages, models), [], device, order)
         results: dict[str, pd.DataFrame] = {}
         for stage in stages:
             specs = list(stage.specs(results))
@@ -106,7 +112,7 @@ def carry_out(
             measured = [s for s in specs if isinstance(s, EvalSpec)]
             _expect(stage, runs, models)
             _expect_origins(stage, runs, models)
-            make_all(kept, models, runs, measured, device)
+            make_all(kept, models, runs, measured, device, order)
             if runs:
                 table = run(runs, executor=executor, store=store, device=device)
                 _expect(stage, table["spec"], models)  # also those in the place of lost ones

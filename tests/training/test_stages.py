@@ -25,6 +25,23 @@ def test_a_stage_sees_the_results_of_those_before_it(spec, tmp_path):
     assert results["measure"]["accuracy"].item() == results["train"]["dev_accuracy"].item()
 
 
+def test_missing_runs_are_made_in_the_order_that_is_wished(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_WORKERS", "1")
+    runs, asked = [spec.with_seed(seed) for seed in range(3)], []
+
+    def backwards(missing):
+        asked.append(list(missing))
+        return missing[::-1]
+
+    stages = [Stage("train", lambda results: runs, 3, runs)]
+    results = carry_out(stages, store=tmp_path / "store", **HERE, order=backwards)
+    made = sorted((tmp_path / "store/runs").iterdir(), key=lambda f: f.stat().st_mtime_ns)
+    assert [f.name for f in made] == list(results["train"]["run"])[::-1]
+    assert list(results["train"]["spec"]) == runs and asked == [runs]
+    carry_out(stages, store=tmp_path / "store", **HERE, order=backwards)
+    assert asked == [runs]  # nothing was missing, so nobody was asked
+
+
 def test_a_stage_that_grows_beyond_its_announcement_is_refused(spec, tmp_path):
     stage = Stage("train", lambda results: [spec, spec.with_seed(9)], 1, spec)
     with pytest.raises(RuntimeError, match="has 2 items and announced 1"):

@@ -86,12 +86,16 @@ def accepted(settings: Settings, results: Results, system: System) -> float | No
 
 
 def chosen_weight(settings: Settings, results: Results, system: System) -> float:
-    """The λ of a cell; where none is close enough, the weakest of the grid. Base has none."""
+    """The λ of a cell; where none is close enough, the weakest of the grid. Base has none.
+
+    The strongest while there are no results.
+    """
     if system.variant == "Base":
         return 0.0
     source = weight_source(settings, system)
     grid = weights(settings, source)
-    found = grid[0] if len(grid) == 1 else accepted(settings, results, source)
+    alone = len(grid) == 1 or not results
+    found = grid[0] if alone else accepted(settings, results, source)
     return grid[-1] if found is None else found
 
 

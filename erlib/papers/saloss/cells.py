@@ -311,8 +311,11 @@ def search_fractions(results: Results) -> pd.DataFrame:
 
 
 def chosen(settings: Settings, results: Results) -> dict[tuple[str, str], float]:
-    """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie."""
+    """(corpus, system) → the λ with the smallest mean fraction; the smaller λ on a tie. The first
+    while there are no results."""
     only = {key: weights[0] for key, weights in searched(settings).items()}
+    if not results:
+        return only
     best = search_fractions(results).sort_values(["fraction", "weight"])
     best = best.drop_duplicates(["corpus", "system"])
     return only | {(row.corpus, row.system): float(row.weight) for row in best.itertuples()}
