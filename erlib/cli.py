@@ -171,6 +171,8 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> 
         else:
             made = provenance(paper, profile, project_root()) or {}
             failed += [f"{paper}: {line}" for line in made.get("failed", [])]
+            if lacking := made.get("lacking"):
+                print(f"erlib: {paper} is not finished: {len(lacking)} results are not there yet")
         index = build_index(profile, project_root())
     print(f"erlib: index {index}")
     if failed:

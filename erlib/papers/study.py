@@ -41,10 +41,26 @@ class Study:
         }
 
     @cached_property
+    def lacking(self) -> set[Spec]:
+        """What the grid has and the results, where only these are read, do not have yet."""
+        gone = set(open_store(self.settings.store).lacking())
+        return {
+            spec
+            for spec, row in self.rows.items()
+            if (f"evals/{row['eval']}" if "eval" in row else f"runs/{row['run']}") in gone
+        }
+
+    @cached_property
     def runs(self) -> pd.DataFrame:
         """The rows of `erlib.run`, of all stages, each once."""
-        tables = [t for t in self.results.values() if "dev_chance_p" in t]
-        return pd.concat(tables).drop_duplicates("run", ignore_index=True)
+        tables = [t for t in self.results.values() if "replaces" in t]
+        found = pd.concat(tables).drop_duplicates("run", ignore_index=True)
+        return found if "dev_chance_p" in found else found.assign(dev_chance_p=np.nan)
+
+    def ended(self, status: str) -> list[RunSpec]:
+        """The runs that ended so, "lost" or "failed"; what is only lacking has not failed."""
+        runs = self.runs.loc[self.runs["status"] == status, "spec"]
+        return [run for run in runs if run not in self.lacking]
 
     @cached_property
     def untrained(self) -> set[RunSpec]:
@@ -63,6 +79,10 @@ class Study:
     def of(self, *tables: str) -> list[Cell]:
         """The cells of these tables."""
         return [cell for cell in self.cells if cell.table in tables]
+
+    def waits(self, cells: Iterable[Cell]) -> bool:
+        """Is something that these are read from still to be measured?"""
+        return not self.lacking.isdisjoint(spec for cell in cells for spec in cell.specs)
 
     def has(self, *specs: Spec) -> bool:
         """Is there a result of all of these?"""
@@ -124,7 +144,10 @@ class Study:
         return replace(found, trained=found.trained and self.is_trained(*cell.specs))
 
     def read(self, place: Place) -> dict[int, Reading] | None:
-        """By seed, what claims read at a place of the paper; None where nothing was measured."""
+        """By seed, what claims read at a place of the paper; None where nothing was measured, or
+        not yet all that is planned: a contrast is looked at once."""
+        if self.waits(self.at(place)):
+            return None
         reads = [(c, {**c.read, **c.decides}.get(place.metric)) for c in self.at(place)]
         found = {cell.seed: self._reading(cell, read) for cell, read in reads if read}
         return {seed: r for seed, r in found.items() if r and np.isfinite(r.value)} or None

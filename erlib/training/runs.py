@@ -43,7 +43,7 @@ def run(
     wanted = list(dict.fromkeys(specs))
     taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
     for spec in wanted:
-        taken.setdefault(_seedless(spec), set()).add(spec.seed)
+        taken.setdefault(seedless(spec), set()).add(spec.seed)
     rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
     tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
     with progress_bar("training", sum(steps_of(s) for s in with_origins(wanted)), "step") as bar:
@@ -56,14 +56,14 @@ def run(
             lost = [first for first in tried if rows[first][-1]["status"] == "lost"]
             tried = {}
             for first in lost if attempt < REPLACEMENTS else ():
-                seeds = taken[_seedless(first)]
+                seeds = taken[seedless(first)]
                 seeds.add(max(seeds) + 1)
                 tried[first] = first.with_seed(max(seeds))
                 bar.total += steps_of(first)
     return pd.DataFrame([row for first in wanted for row in rows[first]])
 
 
-def _seedless(spec: RunSpec) -> RunSpec:
+def seedless(spec: RunSpec) -> RunSpec:
     """What a run has in common with its repetitions: each begins from its own seed's run."""
     return replace(spec, seed=0, start=None)
 
