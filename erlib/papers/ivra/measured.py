@@ -77,7 +77,7 @@ def student(where: Learner, teacher: RunSpec, row: str, stage: str = "student") 
         systems.data_spec(where, sizes, teaching),
         systems.model_spec(where, module),
         objective=tuple(objective),
-        optimiser=systems.optimiser_of(sizes, sizes["lr"], "dev_loss"),
+        optimiser=systems.optimiser_of(sizes),
         seed=teacher.seed + STUDENTS,
         update=update(sizes["update"], **options),
     )

@@ -21,7 +21,6 @@ from erlib.config import (
     OptimiserSpec,
     RunSpec,
     Teaching,
-    UpdateSpec,
     term,
     update,
 )
@@ -56,6 +55,7 @@ EXPLAINERS = (*FIXED, *MODULES)
 UNTRAINED = {f"{row} (untrained)": row for row in (SOFTMAX, SPARSEMAX)}
 FLOOR = "No explanation (β = 0)"  # the students that Table 1 of the paper lacks
 OURS = {"minilm": "MiniLM", "smollm2": "SmolLM2-135M, 4-bit weights"}
+Sizes = dict[str, Any]  # a recipe: how much, at which rates
 LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient is trained
 
 
@@ -168,14 +168,14 @@ def seeds_of(learner: Learner, row: str, criterion: str) -> tuple[int, ...]:
     return settings.seeds if decides else settings.seeds[:1]
 
 
-def recipe(learner: Learner, stage: str = "full") -> dict[str, Any]:
+def recipe(learner: Learner, stage: str = "full") -> Sizes:
     """The profile's sizes and rates: those of full runs and of the task, under those of a stage."""
     grid = learner.settings.grid
     found = {**grid["full"], **grid["tasks"][learner.task.kind]}
     return found if stage == "full" else {**found, **grid.get(stage, {})}
 
 
-def data_spec(learner: Learner, sizes: dict[str, Any], taught: Teaching | None = None) -> DataSpec:
+def data_spec(learner: Learner, sizes: Sizes, taught: Teaching | None = None) -> DataSpec:
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
         learner.task.corpus,
@@ -203,13 +203,22 @@ def model_spec(learner: Learner, explainer: str | None) -> ModelSpec:
 def baseline(learner: Learner, seed: int) -> RunSpec:
     """The base model, fine-tuned with cross-entropy alone."""
     own = learner.settings.grid["bases"][learner.base].get("baseline", {})
-    sizes = {**recipe(learner), **own}
+    return _fine_tuned(learner, {**recipe(learner), **own}, seed, None)
+
+
+def continued(learner: Learner, seed: int, stage: str = "full") -> RunSpec:
+    """The Baseline, trained on as long as a model of this stage that begins from it."""
+    return _fine_tuned(learner, recipe(learner, stage), seed, baseline(learner, seed))
+
+
+def _fine_tuned(learner: Learner, sizes: Sizes, seed: int, start: RunSpec | None) -> RunSpec:
     return RunSpec(
         data_spec(learner, sizes),
         model_spec(learner, None),
-        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
+        optimiser=optimiser_of(sizes),
         seed=seed,
         update=update("plain", **decay_of(sizes)),
+        start=start,
     )
 
 
@@ -219,18 +228,6 @@ def follows(settings: Settings, stage: str) -> bool:
     return short or settings.grid.get("from_baseline", False)
 
 
-def continued(learner: Learner, seed: int, stage: str = "full") -> RunSpec:
-    """The Baseline, trained on as long as a model of this stage that begins from it."""
-    first, sizes = baseline(learner, seed), recipe(learner, stage)
-    return replace(
-        first,
-        data=data_spec(learner, sizes),
-        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
-        update=update("plain", **decay_of(sizes)),
-        start=first,
-    )
-
-
 def trained(learner: Learner, system: System, seed: int, stage: str = "full") -> RunSpec:
     """A model trained for criteria.
 
@@ -238,21 +235,34 @@ def trained(learner: Learner, system: System, seed: int, stage: str = "full") ->
     fine-tuned model, whose answers stay what they are. Sets with SIM and short runs begin from the
     Baseline, and where the profile says so all others do.
     """
-    settings, criteria = learner.settings, system.criteria
+    grid, criteria = learner.settings.grid, system.criteria
     alone = criteria == ("SIM",)
-    sizes = {**recipe(learner, stage), **_tuned(learner, system)}
-    lr = sizes["lr"] if system.lr is None else system.lr
-    goes_on = "SIM" in criteria or follows(settings, stage)
+    sizes = {**recipe(learner, stage), **_rates(learner, system)}
+    options = {"explainer_lr": sizes["lr"] * grid["explainer_factor"], **decay_of(sizes)}
+    learns = update("plain", **options)
+    if "SIM" in criteria:
+        learns = update("pilot", **grid["pilot"], outer=system.outer, **options)
+    goes_on = "SIM" in criteria or follows(learner.settings, stage)
     losses = (term(LOSSES[criterion]) for criterion in criteria if criterion != "SIM")
     return RunSpec(
         data_spec(learner, sizes),
         model_spec(learner, system.module),
         objective=(term("task", 0.0 if alone else 1.0), *losses),
-        optimiser=optimiser_of(sizes, lr, "train_student_ce" if alone else "dev_loss"),
+        optimiser=optimiser_of(sizes, "train_student_ce" if alone else "dev_loss"),
         seed=seed,
-        update=_update(settings, system, sizes, lr),
+        update=learns,
         start=baseline(learner, seed) if goes_on else None,
     )
+
+
+def _rates(learner: Learner, system: System) -> Sizes:
+    """The system's own learning rate and decay, or the criterion's; of several criteria, those with
+    the smallest rate."""
+    rates = learner.settings.grid["bases"][learner.base].get("tuned", {})
+    of_each: list[Sizes] = [rates.get(criterion, {}) for criterion in system.criteria]
+    smallest = min(of_each, key=lambda options: options.get("lr", float("inf")))
+    own = {"lr": system.lr, "decay": system.decay}
+    return {**smallest, **{name: rate for name, rate in own.items() if rate is not None}}
 
 
 def untrained(learner: Learner, explainer: str, seed: int) -> RunSpec:
@@ -269,30 +279,15 @@ def untrained(learner: Learner, explainer: str, seed: int) -> RunSpec:
     )
 
 
-def _tuned(learner: Learner, system: System) -> dict[str, Any]:
-    """The learning rate and decay of the criterion; of several, those with the smallest rate."""
-    rates = learner.settings.grid["bases"][learner.base].get("tuned", {})
-    own: list[dict[str, Any]] = [rates.get(criterion, {}) for criterion in system.criteria]
-    found = min(own, key=lambda options: options.get("lr", float("inf")))
-    return found if system.decay is None else {**found, "decay": system.decay}
-
-
-def _update(settings: Settings, system: System, sizes: dict[str, Any], lr: float) -> UpdateSpec:
-    options = {"explainer_lr": lr * settings.grid["explainer_factor"], **decay_of(sizes)}
-    if "SIM" not in system.criteria:
-        return update("plain", **options)
-    return update("pilot", **settings.grid["pilot"], outer=system.outer, **options)
-
-
-def decay_of(sizes: dict[str, Any]) -> dict[str, float]:
+def decay_of(sizes: Sizes) -> dict[str, float]:
     """γ, where a recipe has one; else the rate warms up and falls linearly."""
     return {"decay": sizes["decay"]} if "decay" in sizes else {}
 
 
-def optimiser_of(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
+def optimiser_of(sizes: Sizes, metric: str = "dev_loss") -> OptimiserSpec:
     """A recipe's optimiser; the best epoch is the one with the lowest `metric`."""
     return OptimiserSpec(
-        lr=lr,
+        lr=sizes["lr"],
         epochs=sizes["epochs"],
         batch_size=sizes["batch_size"],
         betas=(0.9, 0.999),
