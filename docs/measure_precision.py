@@ -83,7 +83,7 @@ def regex_spec(seed: int) -> RunSpec:
 def pilot(seed: int) -> RunSpec:
     """SIM with sparsemax, from a Baseline."""
     these = settings("ivra")
-    return ivra.trained(these, "ELECTRA", ivra.core_task(these), ivra.System(("SIM",)), seed)
+    return ivra.trained(ivra.core(these), ivra.System(("SIM",)), seed)
 
 
 def salience(seed: int) -> RunSpec:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,6 @@ from erlib.catalogue import paper
 from erlib.papers.evidence import decide_claims
 from erlib.papers.holes import remark_of
 from erlib.papers.ivra import (
-    accuracy,
     audit,
     cells,
     claims,
@@ -22,7 +23,7 @@ from erlib.papers.ivra import (
     readings,
 )
 from erlib.papers.ivra import systems as s
-from erlib.papers.ivra.students import STUDENTS, student
+from erlib.papers.ivra.measured import STUDENTS, student
 from erlib.papers.readings import Reading
 from erlib.papers.report import beside_printed
 from erlib.papers.study import Study, by_metric
@@ -160,16 +161,17 @@ def placed(study, *places):
 
 def test_the_paper_profile_has_the_paper_s_recipe():
     paper_s, best = settings_of("paper"), {"SIM": (3e-5, 0.75), "COMP": (3e-4, 0.5)}
-    imdb = s.core_task(paper_s)
+    imdb = s.core(paper_s)
+    llama = replace(imdb, base="Llama-2")
     for criterion, (lr, decay) in {**best, "SUFF": (3e-4, 0.5), "CONS": (1e-4, 0.25)}.items():
-        run = s.trained(paper_s, "Llama-2", imdb, s.System((criterion,)), 0)
+        run = s.trained(llama, s.System((criterion,)), 0)
         assert (run.optimiser.lr, dict(run.update.options)["decay"]) == (lr, decay)
         assert (run.optimiser.epochs, run.optimiser.batch_size) == (20, 64)
         assert run.model.name.endswith("Llama-2-7b-hf") and run.model.frozen == 30
         assert run.model.explainer == "ivra-sparsemax"
-    taught = student(paper_s, "ELECTRA", imdb, run, s.SPARSEMAX)
+    taught = student(imdb, run, s.SPARSEMAX)
     assert taught.update.name == "sgd" and taught.optimiser.lr == 5e-3
-    assert len(paper_s.seeds) == 5 and all(len(s.tasks(paper_s, base)) == 3 for base in s.BASES)
+    assert len(paper_s.seeds) == 5 and all(len(s.learners(paper_s, base)) == 3 for base in s.BASES)
     printed = set(paper_table("ivra", "table7")["row"])
     assert {cells.setting_name(*x) for x in paper_s.grid["settings"]} == printed
     assert against_the_paper(paper("ivra"), paper_s.grid).empty
@@ -209,7 +211,7 @@ def test_every_contrast_of_a_claim_is_a_difference_of_cells_or_given(profile):
     }
     assert "IV-C15" in missing  # seconds, measured in the notebook
     if profile == "paper":
-        assert missing - {"IV-C15"} <= set(cells.NOT_MEASURED)
+        assert missing == {"IV-C15"}
     else:  # a small profile lacks tasks, rows and settings, and says so
         assert not missing & {"IV-C11", "IV-C12", "IV-C14"}
 
@@ -218,12 +220,12 @@ def test_fifteen_sets_of_criteria_and_eight_methods_by_four_criteria(settings, s
     assert len(s.SUBSETS) == len(set(s.SUBSETS)) == 15 and len(s.EXPLAINERS) == 8
     trained = {c.row for c in study.of("figure-5")}
     assert trained == {s.subset_name(x) for x in s.SUBSETS}
-    for task in s.tasks(settings, "ELECTRA"):
+    for learner in s.learners(settings, "ELECTRA"):
         found = {
             (c.row, criterion)
             for criterion, (table, _) in cells.BY_CRITERION.items()
             for c in study.of(table)
-            if c.column == task.paper
+            if c.column == learner.task.paper
         }
         methods = {(f"ELECTRA|{x}", c) for x in s.EXPLAINERS for c in s.CRITERIA}
         begun = {(f"ELECTRA|{x}", c) for x in s.UNTRAINED for c in s.CRITERIA[1:]}
@@ -231,27 +233,27 @@ def test_fifteen_sets_of_criteria_and_eight_methods_by_four_criteria(settings, s
 
 
 def test_training_for_simulatability_leaves_the_fine_tuned_teacher_as_it_is(settings):
-    task = s.core_task(settings)
-    run = s.trained(settings, "ELECTRA", task, s.System(("SIM",)), 1)
-    assert run.start == s.baseline(settings, "ELECTRA", task, 1)
+    home = s.core(settings)
+    run = s.trained(home, s.System(("SIM",)), 1)
+    assert run.start == s.baseline(home, 1)
     assert [(t.name, t.weight) for t in run.objective] == [("task", 0.0)]
     assert run.update.name == "pilot" and dict(run.update.options)["outer"] == "simulation"
-    both = s.trained(settings, "ELECTRA", task, s.System(("SIM", "COMP")), 1, "short")
+    both = s.trained(home, s.System(("SIM", "COMP")), 1, "short")
     assert [(t.name, t.weight) for t in both.objective] == [("task", 1), ("comprehensiveness", 1)]
     assert both.update.name == "pilot"
 
 
 def test_a_student_has_its_teacher_s_module_but_not_its_seed_and_the_floor_nothing(settings):
-    task = s.core_task(settings)
-    teacher = s.trained(settings, "ELECTRA", task, s.System(("SIM",), s.SMAT), 2)
-    told = student(settings, "ELECTRA", task, teacher, s.SMAT)
+    home = s.core(settings)
+    teacher = s.trained(home, s.System(("SIM",), s.SMAT), 2)
+    told = student(home, teacher, s.SMAT)
     assert (told.seed, told.model.explainer, told.data.taught.method) == (102, "smat", "smat")
     assert [t.name for t in told.objective] == ["task", "simulation"] and told.start is None
-    alone = student(settings, "ELECTRA", task, s.baseline(settings, "ELECTRA", task, 2), s.FLOOR)
+    alone = student(home, s.baseline(home, 2), s.FLOOR)
     assert alone.data.taught.method is None and alone.model.explainer is None
     assert [t.name for t in alone.objective] == ["task"]
-    spans = s.task_named(settings, "SQuAD")
-    reader = student(settings, "ELECTRA", spans, s.baseline(settings, "ELECTRA", spans, 0), s.LAST)
+    spans = home.on(s.task_named(settings, "SQuAD"))
+    reader = student(spans, s.baseline(spans, 0), s.LAST)
     assert [t.weight for t in reader.objective] == [2.0, 1.0]  # both ends' log p, summed
     assert steps_of(alone) == steps_of(told)
 
@@ -267,7 +269,7 @@ def test_core_claims_rest_on_three_seeds_and_full_runs_and_lime_on_64_texts(sett
             assert all(steps_of(run) >= 120 for run in [*runs.values(), *teachers])
     for criterion in ("COMP", "SUFF", "CONS"):
         runs = placed(study, "table5", criterion.capitalize(), "IMDb")
-        starts = [s.baseline(settings, "ELECTRA", s.core_task(settings), n) for n in (0, 1, 2)]
+        starts = [s.baseline(s.core(settings), n) for n in (0, 1, 2)]
         assert [run.start for run in runs.values()] == starts
     lime = [c.specs[0] for c in study.of("table1", "table2") if c.row == "ELECTRA|LIME"]
     assert settings.grid["explained_rows"] >= 64 and all((e.rows or 0) >= 64 for e in lime)
@@ -276,11 +278,11 @@ def test_core_claims_rest_on_three_seeds_and_full_runs_and_lime_on_64_texts(sett
 
 def test_without_a_core_every_model_goes_on_from_its_baseline_and_no_run_is_made_twice():
     quick = settings_of("quick")
-    task = s.core_task(quick)
+    home = s.core(quick)
     for criterion in s.CRITERIA:
-        run = measured.row_run(quick, "ELECTRA", task, s.SPARSEMAX, criterion, 0)
-        assert run.start == s.baseline(quick, "ELECTRA", task, 0)
-        assert run == measured.subset_run(quick, task, (criterion,), 0)
+        run = measured.row_run(home, s.SPARSEMAX, criterion, 0)
+        assert run.start == s.baseline(home, 0)
+        assert run == measured.subset_run(home, (criterion,), 0)
 
 
 def test_our_rows_are_the_paper_s(settings, study):
@@ -312,10 +314,10 @@ def test_numbers_stand_in_the_cells_of_their_method_task_and_model(study):
 
 def test_accuracy_costs_are_against_a_baseline_trained_as_long(study):
     cost = "accuracy_delta_vs_baseline"
-    assert value(study, "table5", accuracy.BASELINE, "IMDb", "accuracy")[0] == pytest.approx(80.2)
-    numbers = study.numbers(c for c in study.of("table5") if c.row == accuracy.BASELINE)
+    assert value(study, "table5", cells.BASELINE, "IMDb", "accuracy")[0] == pytest.approx(80.2)
+    numbers = study.numbers(c for c in study.of("table5") if c.row == cells.BASELINE)
     assert numbers["value"].tolist() == pytest.approx([80.0] * 5)  # shown: as fine-tuned
-    longer = value(study, "table5", accuracy.CONTINUED, "IMDb", "accuracy")
+    longer = value(study, "table5", cells.CONTINUED, "IMDb", "accuracy")
     assert longer == pytest.approx({0: 80.2, 1: 80.2, 2: 80.2})
     comp = value(study, "table5", "Comp", "IMDb", cost)
     assert comp == pytest.approx({0: -3.2, 1: -3.2, 2: -3.2})
@@ -325,29 +327,28 @@ def test_accuracy_costs_are_against_a_baseline_trained_as_long(study):
 
 
 def test_a_baseline_trained_on_has_as_many_steps_as_a_model_for_a_criterion(settings):
-    task = s.core_task(settings)
-    longer = s.continued(settings, "ELECTRA", task, 1)
-    assert longer.start == s.baseline(settings, "ELECTRA", task, 1)
-    model = s.trained(settings, "ELECTRA", task, s.System(("SUFF",)), 1)
+    home = s.core(settings)
+    longer = s.continued(home, 1)
+    assert longer.start == s.baseline(home, 1)
+    model = s.trained(home, s.System(("SUFF",)), 1)
     assert (longer.start, longer.data, longer.optimiser) == (
         model.start, model.data, model.optimiser)  # fmt: skip
-    rows = {c.row for c in accuracy.accuracies(settings_of("paper"))}
-    assert not rows & {accuracy.CONTINUED, accuracy.SHORT}
+    rows = {c.row for c in cells.accuracies(settings_of("paper"))}
+    assert not rows & {cells.CONTINUED, cells.SHORT}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_post_hoc_rows_are_measured_on_a_model_trained_as_long_as_those_beside_them(profile):
     settings = settings_of(profile)
-    for task in s.tasks(settings, "ELECTRA"):
+    for learner in s.learners(settings, "ELECTRA"):
         for criterion in s.CRITERIA[1:]:
             fixed, learned = (
-                measured.row_run(settings, "ELECTRA", task, row, criterion, 0)
-                for row in ("LIME", s.SPARSEMAX)
+                measured.row_run(learner, row, criterion, 0) for row in ("LIME", s.SPARSEMAX)
             )
             assert fixed.start == learned.start and fixed.data == learned.data
             assert fixed.optimiser.epochs == learned.optimiser.epochs
-        alone = measured.row_run(settings, "ELECTRA", task, "LIME", "SIM", 0)
-        assert alone == s.baseline(settings, "ELECTRA", task, 0)
+        alone = measured.row_run(learner, "LIME", "SIM", 0)
+        assert alone == s.baseline(learner, 0)
 
 
 def test_the_floor_is_subtracted_seed_by_seed(study):
@@ -363,12 +364,12 @@ def test_the_floor_is_subtracted_seed_by_seed(study):
 def test_a_module_that_is_not_trained_begins_as_the_trained_one_and_is_the_baseline_s(
     settings, study
 ):
-    task, seed = s.core_task(settings), 1
-    start = s.baseline(settings, "ELECTRA", task, seed)
+    home, seed = s.core(settings), 1
+    start = s.baseline(home, seed)
     weak = made_up(settings, weak=[start])
     for row, module in s.UNTRAINED.items():
         run, cons, other = (
-            measured.row_run(settings, "ELECTRA", task, name, criterion, seed)
+            measured.row_run(home, name, criterion, seed)
             for name, criterion in ((row, "SUFF"), (row, "CONS"), (module, "SUFF"))
         )
         assert run.start == start and run == cons
@@ -383,23 +384,23 @@ def test_a_module_that_is_not_trained_begins_as_the_trained_one_and_is_the_basel
 
 
 def test_a_student_is_as_good_as_its_teacher_and_sim_alone_as_the_baseline(settings, study):
-    task = s.core_task(settings)
-    weak = made_up(settings, weak=[s.baseline(settings, "ELECTRA", task, 1)])
+    home = s.core(settings)
+    weak = made_up(settings, weak=[s.baseline(home, 1)])
     place = Place("table1", f"ELECTRA|{s.SPARSEMAX}", "IMDb", "simulatability")
     assert {n: r.trained for n, r in weak.read(place).items()} == {0: True, 1: False, 2: True}
-    alone = s.trained(settings, "ELECTRA", task, s.System(("SIM",)), 1)  # answers as its start
+    alone = s.trained(home, s.System(("SIM",)), 1)  # answers as its start
     taught = placed(study, "table1", f"ELECTRA|{s.SPARSEMAX}", "IMDb")[1]
     found = made_up(settings, weak=[alone, taught])
     assert all(r.trained for r in found.read(place).values())
 
 
 def test_gains_and_losses_know_whether_all_compared_models_are_trained(settings, study):
-    task = s.core_task(settings)
-    weak = made_up(settings, weak=[measured.subset_run(settings, task, ("COMP",), 0)])
+    home = s.core(settings)
+    weak = made_up(settings, weak=[measured.subset_run(home, ("COMP",), 0)])
     gains = figures.gains(weak).set_index(["row", "criterion"])["trained"]
     assert not gains["Comp", "SIM"] and not gains["Sim+Suff", "COMP"]  # itself, and as reference
     assert gains["Sim+Suff", "SUFF"] and figures.gains(study)["trained"].all()
-    level = s.trained(settings, "ELECTRA", task, s.System(("SUFF",), level="head"), 0, "curves")
+    level = s.trained(home, s.System(("SUFF",), level="head"), 0, "curves")
     curves = figures.curves(made_up(settings, weak=[level]))
     known = curves.groupby(["criterion", "level"])["trained"].all()
     assert known[~known].index.tolist() == [("SUFF", "head")]
@@ -476,7 +477,7 @@ def test_words_are_laid_out_in_lines_that_fit():
 def test_a_model_s_name_says_where_it_has_fewer_layers(settings, study):
     whole = "MiniLM (2 layers on SNLI and SQuAD)"
     assert s.model_name(settings, "ELECTRA") == whole
-    every = s.tasks(settings, "ELECTRA")
+    every = [learner.task for learner in s.learners(settings, "ELECTRA")]
     named = {task.paper: s.model_name(settings, "ELECTRA", task) for task in every}
     assert named == {"IMDb": "MiniLM", "SNLI": "MiniLM (2 layers)", "SQuAD": "MiniLM (2 layers)"}
     shown = audit.base_table(study).set_index(["base", "task"])
@@ -486,10 +487,10 @@ def test_a_model_s_name_says_where_it_has_fewer_layers(settings, study):
 
 
 def test_a_run_is_called_by_its_model_set_and_aim(settings):
-    task = s.core_task(settings)
-    both = s.trained(settings, "ELECTRA", task, s.System(("SIM", "COMP")), 1, "short")
+    home = s.core(settings)
+    both = s.trained(home, s.System(("SIM", "COMP")), 1, "short")
     assert s.named(settings, both) == "MiniLM on IMDb for SIM+COMP"
-    other = s.baseline(settings, "ELECTRA", s.transfer_target(settings, task), 0)
+    other = s.baseline(home.on(s.transfer_target(settings, home.task)), 0)
     assert s.named(settings, other) == "MiniLM on SST2 for the task alone"
 
 
@@ -520,12 +521,12 @@ def test_sentences_say_what_the_tables_have(timed):
 
 
 def test_sentences_leave_out_models_that_are_not_trained(settings):
-    task = s.core_task(settings)
-    weak = [s.trained(settings, "ELECTRA", task, s.System(("COMP",)), n) for n in settings.seeds]
+    home = s.core(settings)
+    weak = [s.trained(home, s.System(("COMP",)), n) for n in settings.seeds]
     best = facts.criterion(made_up(settings, weak=weak), "COMP")["best"]
     assert best.startswith(f"IMDb {s.SOFTMAX} (0.851); SNLI {s.SPARSEMAX}")
-    snli = s.baseline(settings, "ELECTRA", s.task_named(settings, "SNLI"), 0)
-    firsts = [s.baseline(settings, "ELECTRA", task, n) for n in (0, 1)]
+    snli = s.baseline(home.on(s.task_named(settings, "SNLI")), 0)
+    firsts = [s.baseline(home, n) for n in (0, 1)]
     told = facts.simulatability(made_up(settings, weak=[snli, *firsts]))
     assert told["floors"] == "IMDb 50.2, SQuAD 50.0"
     assert told["cells"] == 3 + 8  # of three seeds the modules have one, the others none
@@ -557,12 +558,12 @@ def test_where_no_model_is_trained_nothing_is_said_and_nothing_stops(settings):
 @pytest.mark.parametrize(("profile", "seed"), [("cpu", 0), ("cpu", 1), ("quick", 0)])
 def test_a_failed_run_leaves_holes_and_stops_nothing(profile, seed):
     settings = settings_of(profile)
-    task = s.core_task(settings)
-    base = s.baseline(settings, "ELECTRA", task, seed)
+    home = s.core(settings)
+    base = s.baseline(home, seed)
     [runs, _] = cells.grid(settings)
     lost = [run for run in runs.specs({}) if base in (run, run.start)]
     holed = made_up(settings, failed=lost)
-    seeds = value(holed, "table2", f"ELECTRA|{s.SPARSEMAX}", task.paper, "comp_aopc")
+    seeds = value(holed, "table2", f"ELECTRA|{s.SPARSEMAX}", "IMDb", "comp_aopc")
     assert set(seeds) == set(settings.seeds) - {seed}
     for made in (audit.base_table, audit.floor_table, audit.collusion_table, figures.figure_5,
                  figures.figure_6, figures.figure_7, figures.figure_8, facts.simulatability,
@@ -574,10 +575,11 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(profile, seed):
 def test_what_needs_one_failed_model_is_a_remark_that_names_it(tmp_path):
     settings = check_parameters("ivra", {**PARAMETERS, "profile": "quick", "store": str(tmp_path)})
     store, names = open_store(settings.store), {}
-    tasks = {"SIM": s.core_task(settings), "CONS": s.task_named(settings, "SQuAD")}
-    for criterion, task in tasks.items():
+    home = s.core(settings)
+    learners = {"SIM": home, "CONS": home.on(s.task_named(settings, "SQuAD"))}
+    for criterion, learner in learners.items():
         for explainer in ("LIME", *s.MODULES):
-            spec = measured.row_run(settings, "ELECTRA", task, explainer, criterion, 0)
+            spec = measured.row_run(learner, explainer, criterion, 0)
             names[criterion, explainer] = name = run_hash(spec)
             fail(store, "runs", name, spec, Diverged("loss became nan in step 3"))
     holed = Study(paper("ivra"), settings, {})

@@ -20,7 +20,7 @@ from erlib.parameters import Settings, check_parameters
 SAID: Mapping[str, tuple[tuple[str, ...], Callable[[Settings], RunSpec]]] = {
     "er_lens": (("optimiser",), lambda s: er_lens.run_spec(s, "ER+Att", 0)),
     "regex": (("optimiser",), lambda s: regex.run_spec(s, "REGEX", "SST", 0)),
-    "ivra": (("full",), lambda s: ivra.baseline(s, "ELECTRA", ivra.core_task(s), 0)),
+    "ivra": (("full",), lambda s: ivra.baseline(ivra.core(s), 0)),
     "saloss": (("training",), lambda s: saloss.run_spec(s, saloss.tasks(s)[0], "Baseline", 0)),
     "agreement": (
         ("models", "DBERT"),

@@ -2,60 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.papers.cells import Cell, Read, summary, text_mean
 from erlib.papers.grid import whole_grid
-from erlib.papers.ivra.accuracy import accuracies
-from erlib.papers.ivra.measured import (
-    answers,
-    explained,
-    explainers,
-    fine_tuned,
-    measure,
-    most_criteria,
-    row_run,
-    row_spec,
-    rows_measured,
-    subset_run,
-    subset_seeds,
-)
-from erlib.papers.ivra.readings import (
-    ARG,
-    LOGGED,
-    METRICS,
-    PLAIN,
-    READS,
-    SIM_PER_CENT,
-    answers_read,
-    difference,
-    logged,
-    nth,
-    over_tasks,
-)
+from erlib.papers.ivra import measured, readings, systems
+from erlib.papers.ivra.measured import answers, briefly, row_spec, subset_seeds
+from erlib.papers.ivra.readings import METRICS, READS, SIM_PER_CENT, difference, logged, nth
 from erlib.papers.ivra.systems import (
     BASES,
     CRITERIA,
-    FIXED,
     FLOOR,
-    LEVELS,
-    MODULES,
     SMAT,
     SOFTMAX,
     SPARSEMAX,
-    SUBSETS,
     UNTRAINED,
+    Learner,
     System,
     Task,
-    core_task,
-    seeds_of,
     subset_name,
-    tasks,
-    trained,
-    transfer_target,
 )
 from erlib.papers.study import Study
 from erlib.parameters import Settings
@@ -65,6 +33,9 @@ BY_CRITERION = {"SIM": ("table1", "table8"), "COMP": ("table2", "table9"),
                 "SUFF": ("table3", "table10"), "CONS": ("table4", "table11")}  # fmt: skip
 # Table 11 alone calls SMaT so in its lower half.
 PRINTED = {("table11", f"Llama-2|{SMAT}"): "Llama-2|SMaT"}
+BASELINE = "ELECTRA baseline"  # as Table 5 calls it
+CONTINUED = "Baseline, trained on"  # as long as a model for one criterion
+SHORT = "Baseline, trained on briefly"  # as one for several, where that is another run
 COUNTED = ("Integrated Gradients", "LIME", SOFTMAX, SPARSEMAX, *UNTRAINED)  # Figure 7
 MARKED = {SOFTMAX: "softmax", SPARSEMAX: "sparsemax"}
 OUTER = {"simulation": "CE + KL (eq. 15)", "smat": "CE, held out (SMaT)"}  # of the pilot update
@@ -74,19 +45,27 @@ PLAUSIBLE = {
     "SMaT": (SMAT, "SIM"),
     "Attention (Avg.)": ("Attention (Avg. all layers)", "COMP"),
     "Attention (Last layer)": ("Attention (last layer)", "COMP"),
-    **{name: (name, "COMP") for name in list(FIXED)[2:]},
+    **{name: (name, "COMP") for name in list(systems.FIXED)[2:]},
     **{row.replace(" - ", " "): (row, "COMP") for row in UNTRAINED},
 }
-NOT_MEASURED: Mapping[str, str] = {}
-Where = tuple[str, Task, str, str, int]  # base model, task, row, criterion, seed
+COLLUSION = {
+    "outer CE, first epoch": logged("train_student_ce", 0, 2),
+    "outer CE, last epoch": logged("train_student_ce", -1, 2),
+    "KL, first epoch": logged("train_student_kl", 0, 2),
+    "KL, last epoch": logged("train_student_kl", -1, 2),
+    "entropy of r, last epoch": logged("train_entropy", -1, 2),
+    "SIM of a fresh student": SIM_PER_CENT,
+    "SIM without explanations": nth(SIM_PER_CENT, 1),
+}
+SHARE, AUC = text_mean("share"), text_mean("auc")
+Where = tuple[Learner, str, str, int]  # learner, row, criterion, seed
 
 
 def cells(study: Study) -> Iterator[Cell]:
     """All of them; none needs a result."""
-    settings = study.settings
     for table in (by_explainer, above_the_floor, base_models, accuracies, by_subset, by_level,
                   important_tokens, transfers, plausible, tuned, colluding):  # fmt: skip
-        yield from table(settings)
+        yield from table(study.settings)
 
 
 def grid(settings: Settings) -> list[Stage]:
@@ -99,99 +78,144 @@ def kept(settings: Settings) -> set[RunSpec]:
     """The first seed's models of the tasks that the profile names, trained for a criterion, and
     their Baselines: figures, examples and costs explain texts by them."""
     return {
-        row_run(settings, "ELECTRA", task, row, criterion, settings.seeds[0])
-        for task in tasks(settings, "ELECTRA")
-        for criterion in settings.grid["keep"].get(task.paper, ())
-        for row in explainers(settings, "ELECTRA", task)
+        measured.row_run(learner, row, criterion, settings.seeds[0])
+        for learner in systems.learners(settings, "ELECTRA")
+        for criterion in settings.grid["keep"].get(learner.task.paper, ())
+        for row in measured.explainers(learner)
     }
 
 
 def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
     """The answers of the first base model, fine-tuned, on tasks with classes."""
     return {
-        task.paper: [answers(settings, run) for run in fine_tuned(settings, BASES[0], task)]
-        for task in tasks(settings, BASES[0])
-        if not task.spans
+        learner.task.paper: [answers(settings, run) for run in measured.fine_tuned(learner)]
+        for learner in systems.learners(settings, BASES[0])
+        if not learner.task.spans
     }
 
 
 def _rows(settings: Settings) -> Iterator[Where]:
     """Every explanation method by every criterion that it is measured by."""
     for base in BASES:
-        for task in tasks(settings, base):
-            for row, criteria in rows_measured(settings, base, task).items():
+        for learner in systems.learners(settings, base):
+            for row, criteria in measured.rows_measured(learner).items():
                 for criterion in criteria:
-                    for seed in seeds_of(settings, base, task, row, criterion):
-                        yield base, task, row, criterion, seed
+                    for seed in systems.seeds_of(learner, row, criterion):
+                        yield learner, row, criterion, seed
 
 
 def by_explainer(settings: Settings) -> Iterator[Cell]:
     """Tables 1 to 4 of the first base model, 8 to 11 of the others."""
-    for base, task, row, criterion, seed in _rows(settings):
-        table = BY_CRITERION[criterion][base != BASES[0]]
-        name = PRINTED.get((table, f"{base}|{row}"), f"{base}|{row}")
+    for learner, row, criterion, seed in _rows(settings):
+        table = BY_CRITERION[criterion][learner.base != BASES[0]]
+        name = f"{learner.base}|{row}"
         read = {METRICS[criterion]: READS[criterion]}
         if table == "table8":  # which alone is in per cent
             read = {"simulatability_pct": SIM_PER_CENT}
-        spec = row_spec(settings, base, task, row, criterion, seed)
-        yield Cell(table, name, task.paper, seed, (spec,), read)
+        spec = row_spec(learner, row, criterion, seed)
+        name = PRINTED.get((table, name), name)
+        yield Cell(table, name, learner.task.paper, seed, (spec,), read)
 
 
 def above_the_floor(settings: Settings) -> Iterator[Cell]:
     """What explanations add to students: SIM of each method minus that of students without any."""
     read = {"above the floor": difference(SIM_PER_CENT), "floor": nth(SIM_PER_CENT, 1)}
-    for base, task, row, criterion, seed in _rows(settings):
+    for learner, row, criterion, seed in _rows(settings):
         if criterion == "SIM" and row != FLOOR:
-            told, alone = (
-                row_spec(settings, base, task, name, "SIM", seed) for name in (row, FLOOR)
-            )
-            yield Cell("table-floor", f"{base}|{row}", task.paper, seed, (told, alone), read)
+            both = tuple(row_spec(learner, name, "SIM", seed) for name in (row, FLOOR))
+            name = f"{learner.base}|{row}"
+            yield Cell("table-floor", name, learner.task.paper, seed, both, read)
 
 
 def base_models(settings: Settings) -> Iterator[Cell]:
     """How well every base model has learnt every task."""
-    for base in BASES:
-        for task in tasks(settings, base):
-            name, column = (
-                ("exact match", "exact_match") if task.spans else ("majority class", "majority")
-            )
-            read = {"accuracy or span F1": answers_read(task), name: summary(column, 100.0)}
-            for run in fine_tuned(settings, base, task):
-                spec = answers(settings, run)
-                yield Cell("table-bases", base, task.paper, run.seed, (spec,), read)
+    for learner in (learner for base in BASES for learner in systems.learners(settings, base)):
+        task = learner.task
+        other = ("exact match", "exact_match") if task.spans else ("majority class", "majority")
+        read = {"accuracy or span F1": readings.answers_read(task),
+                other[0]: summary(other[1], 100.0)}  # fmt: skip
+        for run in measured.fine_tuned(learner):
+            spec = answers(settings, run)
+            yield Cell("table-bases", learner.base, task.paper, run.seed, (spec,), read)
+
+
+def accuracies(settings: Settings) -> Iterator[Cell]:
+    """Table 5: what each set of criteria costs, against a Baseline trained as long.
+
+    Of a single criterion the run of Tables 1 to 4 is asked, of several that of Figure 5.
+    """
+    for learner in systems.learners(settings, "ELECTRA"):
+        task, read = learner.task.paper, readings.answers_read(learner.task)
+        accuracy, cost = {"accuracy": read}, {"accuracy_delta_vs_baseline": difference(read)}
+        for criteria, seed, run, before in _compared(learner):
+            own, other = answers(settings, run), answers(settings, before)
+            name = subset_name(criteria)
+            yield Cell("table5", name, task, seed, (own,), accuracy)
+            yield Cell("table5", name, task, seed, (own, other), cost)
+        for run, name in _longer(learner).items():
+            yield Cell("table5", name, task, run.seed, (answers(settings, run),), accuracy)
+        for run in measured.fine_tuned(learner):
+            longer = measured.as_long(learner, ("COMP",), run.seed, learner.stage)
+            both = answers(settings, run), answers(settings, longer)
+            # A claim compares with what was trained as long as the models for a criterion.
+            yield Cell("table5", BASELINE, task, run.seed, both, accuracy,
+                       decides={"accuracy": nth(read, 1)})  # fmt: skip
+
+
+def _compared(learner: Learner) -> Iterator[tuple[tuple[str, ...], int, RunSpec, RunSpec]]:
+    """(criteria, seed, the model for these criteria, the Baseline trained as long)."""
+    for criteria in systems.SUBSETS:
+        if len(criteria) == 1:
+            for seed in systems.seeds_of(learner, SPARSEMAX, criteria[0]):
+                run = measured.row_run(learner, SPARSEMAX, criteria[0], seed)
+                yield criteria, seed, run, measured.as_long(learner, criteria, seed, learner.stage)
+        elif len(criteria) <= measured.most_criteria(learner):
+            for seed in subset_seeds(learner.settings):
+                run = measured.subset_run(learner, criteria, seed)
+                yield criteria, seed, run, measured.as_long(learner, criteria, seed, "short")
+
+
+def _longer(learner: Learner) -> dict[RunSpec, str]:
+    """Baselines that were trained on, where models begin from them, and what they are called.
+
+    Models for several criteria are short on every task, and so is what they are compared with.
+    """
+    found: dict[RunSpec, str] = {}
+    first = learner.settings.seeds[:1]
+    for name, stage, seeds in (CONTINUED, learner.stage, learner.seeds), (SHORT, "short", first):
+        for seed in seeds if systems.follows(learner.settings, stage) else ():
+            found.setdefault(systems.continued(learner, seed, stage), name)
+    return found
 
 
 def by_subset(settings: Settings) -> Iterator[Cell]:
     """Figure 5: every criterion of models trained for every set of criteria, mean over tasks, and
     its gain over models trained for it alone."""
 
-    def measured(task: Task, criteria: tuple[str, ...], criterion: str, seed: int) -> EvalSpec:
-        run = subset_run(settings, task, criteria, seed)
-        return measure(settings, "ELECTRA", task, run, SPARSEMAX, criterion,
-                       pupil="short_student", rows="wide_rows")  # fmt: skip
+    def of(learner: Learner, criteria: tuple[str, ...], criterion: str, seed: int) -> EvalSpec:
+        return briefly(learner, measured.subset_run(learner, criteria, seed), criterion)
 
-    for criteria in SUBSETS:
-        every = [(t, most_criteria(settings, t)) for t in tasks(settings, "ELECTRA")]
-        where = [t for t, most in every if most >= max(2, len(criteria))]
+    every = [(x, measured.most_criteria(x)) for x in systems.learners(settings, "ELECTRA")]
+    for criteria in systems.SUBSETS:
+        where = [learner for learner, most in every if most >= max(2, len(criteria))]
         for seed in subset_seeds(settings) if where else ():
             for criterion in CRITERIA:
-                own = tuple(measured(t, criteria, criterion, seed) for t in where)
-                alone = tuple(measured(t, (criterion,), criterion, seed) for t in where)
-                name, read = subset_name(criteria), over_tasks(READS[criterion])
+                own = tuple(of(learner, criteria, criterion, seed) for learner in where)
+                alone = tuple(of(learner, (criterion,), criterion, seed) for learner in where)
+                name, read = subset_name(criteria), readings.over_tasks(READS[criterion])
                 yield Cell("figure-5", name, "", seed, own, {METRICS[criterion]: read})
-                gains = {"gain": ARG[criterion], "difference": PLAIN[criterion]}
+                gains = {"gain": readings.ARG[criterion], "difference": readings.PLAIN[criterion]}
                 yield Cell("figure-5", name, criterion, seed, (*alone, *own), gains)
 
 
 def by_level(settings: Settings) -> Iterator[Cell]:
     """Figure 6: the last epoch's loss of runs that train one level of the module, or all."""
-    task = core_task(settings)
+    home = systems.core(settings)
     for criterion in CRITERIA:
-        read = {"criterion_loss": logged(LOGGED[criterion], -1)}
-        for level in (None, *LEVELS):
+        read = {"criterion_loss": logged(readings.LOGGED[criterion], -1)}
+        for level in (None, *systems.LEVELS):
             for seed in settings.seeds[: settings.grid.get("curve_seeds")]:
-                system = System((criterion,), level=level)
-                run = trained(settings, "ELECTRA", task, system, seed, "curves")
+                run = systems.trained(home, System((criterion,), level=level), seed, "curves")
                 yield Cell("figure-6", level or "all levels", criterion, seed, (run,), read)
 
 
@@ -201,58 +225,56 @@ def important_tokens(settings: Settings) -> Iterator[Cell]:
     The rows of what is not trained are of one and the same model.
     """
     found: dict[tuple[str, str, int], Cell] = {}
-    for base, task, row, criterion, seed in _rows(settings):
-        if base == "ELECTRA" and row in COUNTED and criterion in ("COMP", "SUFF"):
-            name = f"{MARKED[row]}, {criterion}" if row in MODULES else row
-            spec = row_spec(settings, base, task, row, criterion, seed)
-            spec, read = replace(spec, kind="important_share"), {"important_tokens": SHARE}
-            cell = Cell("figure-7", name, task.paper, seed, (spec,), read)
-            found.setdefault((name, task.paper, seed), cell)
+    for learner, row, criterion, seed in _rows(settings):
+        if learner.base == "ELECTRA" and row in COUNTED and criterion in ("COMP", "SUFF"):
+            name = f"{MARKED[row]}, {criterion}" if row in MARKED else row
+            spec = replace(row_spec(learner, row, criterion, seed), kind="important_share")
+            cell = Cell("figure-7", name, learner.task.paper, seed, (spec,),
+                        {"important_tokens": SHARE})  # fmt: skip
+            found.setdefault((name, cell.column, seed), cell)
     yield from found.values()
 
 
 def transfers(settings: Settings) -> Iterator[Cell]:
     """Figure 8: what models trained on a set have over those from another set of its kind."""
-    base = settings.grid["studied"]
-    homes = [(source, transfer_target(settings, source)) for source in tasks(settings, base)]
-    pairs = [(source, target) for source, target in homes if target]
+    homes = systems.learners(settings, settings.grid["studied"])
+    targets = [(home, systems.transfer_target(settings, home.task)) for home in homes]
+    pairs = [(home, target) for home, target in targets if target]
 
-    def measured(home: Task, target: Task, criterion: str, seed: int) -> EvalSpec:
-        run = trained(settings, base, home, System((criterion,)), seed, "short")
-        return measure(settings, base, home, run, SPARSEMAX, criterion,
-                       pupil="short_student", on=target, rows="wide_rows")  # fmt: skip
+    def of(home: Learner, target: Task, criterion: str, seed: int) -> EvalSpec:
+        run = systems.trained(home, System((criterion,)), seed, "short")
+        return briefly(home, run, criterion, on=target)
 
     for criterion in CRITERIA:
-        gains = {"arg_of_direct_training": ARG[criterion], "difference": PLAIN[criterion]}
+        gains = {"arg_of_direct_training": readings.ARG[criterion],
+                 "difference": readings.PLAIN[criterion]}  # fmt: skip
         for seed in subset_seeds(settings) if pairs else ():
-            brought = tuple(measured(source, target, criterion, seed) for source, target in pairs)
-            direct = tuple(measured(target, target, criterion, seed) for _, target in pairs)
+            brought = tuple(of(home, target, criterion, seed) for home, target in pairs)
+            direct = tuple(of(home.on(target), target, criterion, seed) for home, target in pairs)
             yield Cell("figure-8", criterion, "", seed, (*brought, *direct), gains)
 
 
 def plausible(settings: Settings) -> Iterator[Cell]:
     """Table 6: explanations against rationales, of models of the core task."""
-    home = core_task(settings)
-    where = Task("MovieReviews", settings.roles["plausibility"], home.paper)
+    home = systems.core(settings)
+    where = home.on(Task("MovieReviews", settings.roles["plausibility"], home.task.paper))
     for name, (row, criterion) in PLAUSIBLE.items():
-        for seed in seeds_of(settings, "ELECTRA", home, row, criterion):
-            run = row_run(settings, "ELECTRA", home, row, criterion, seed)
-            spec = explained(settings, where, run, row, "plausibility")
-            yield Cell("table6", name, where.paper, seed, (spec,), {"plausibility_auc": AUC})
+        for seed in systems.seeds_of(home, row, criterion):
+            run = measured.row_run(home, row, criterion, seed)
+            spec = measured.explained(where, run, row, "plausibility")
+            yield Cell("table6", name, where.task.paper, seed, (spec,), {"plausibility_auc": AUC})
 
 
 def tuned(settings: Settings) -> Iterator[Cell]:
     """Table 7: every criterion under every learning rate and decay that the profile tries."""
-    base, task = settings.grid["studied"], core_task(settings)
+    learner = replace(systems.core(settings), base=settings.grid["studied"])
     read: dict[str, dict[str, Read]] = {c: {METRICS[c]: READS[c]} for c in CRITERIA}
     read["SIM"] = {"simulatability_pct": SIM_PER_CENT}
     for lr, decay in settings.grid["settings"]:
         for criterion in CRITERIA:
             for seed in subset_seeds(settings):
                 system = System((criterion,), lr=lr, decay=decay)
-                run = trained(settings, base, task, system, seed, "tuning")
-                spec = measure(settings, base, task, run, SPARSEMAX, criterion,
-                               pupil="short_student", rows="wide_rows")  # fmt: skip
+                spec = briefly(learner, systems.trained(learner, system, seed, "tuning"), criterion)
                 name = setting_name(lr, decay)
                 yield Cell("table7", name, criterion, seed, (spec,), read[criterion])
 
@@ -271,23 +293,10 @@ def colluding(settings: Settings) -> Iterator[Cell]:
     above all a student that was not there, cannot be helped by that. The runs are those of Figure
     6, whose losses are known by epoch; their students are full ones.
     """
-    task = core_task(settings)
+    home = systems.core(settings)
     for outer, name in OUTER.items():
         for seed in settings.seeds[: settings.grid.get("collusion_seeds")]:
-            system = System(("SIM",), outer=outer)
-            run = trained(settings, "ELECTRA", task, system, seed, "curves")
-            fresh = measure(settings, "ELECTRA", task, run, SPARSEMAX, "SIM")
-            alone = row_spec(settings, "ELECTRA", task, FLOOR, "SIM", seed)
-            yield Cell("table-collusion", name, task.paper, seed, (fresh, alone, run), COLLUSION)
-
-
-SHARE, AUC = text_mean("share"), text_mean("auc")
-COLLUSION = {
-    "outer CE, first epoch": logged("train_student_ce", 0, 2),
-    "outer CE, last epoch": logged("train_student_ce", -1, 2),
-    "KL, first epoch": logged("train_student_kl", 0, 2),
-    "KL, last epoch": logged("train_student_kl", -1, 2),
-    "entropy of r, last epoch": logged("train_entropy", -1, 2),
-    "SIM of a fresh student": SIM_PER_CENT,
-    "SIM without explanations": nth(SIM_PER_CENT, 1),
-}
+            run = systems.trained(home, System(("SIM",), outer=outer), seed, "curves")
+            specs = (measured.measure(home, run, SPARSEMAX, "SIM"),
+                     row_spec(home, FLOOR, "SIM", seed), run)  # fmt: skip
+            yield Cell("table-collusion", name, home.task.paper, seed, specs, COLLUSION)

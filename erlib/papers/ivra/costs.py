@@ -15,27 +15,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from erlib.attributions import attribute
 from erlib.config import RunSpec
 from erlib.papers.holes import as_table, or_hole
+from erlib.papers.ivra import systems
 from erlib.papers.ivra.measured import row_run
-from erlib.papers.ivra.systems import (
-    CRITERIA,
-    LAST,
-    MODULES,
-    System,
-    baseline,
-    core_task,
-    data_spec,
-    method_of,
-    options_of,
-    recipe,
-    task_named,
-    trained,
-)
+from erlib.papers.ivra.systems import CRITERIA, LAST, MODULES, Learner, System
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.provenance import default_device
@@ -67,12 +54,12 @@ def timed_training(settings: Settings) -> pd.DataFrame:
     loading, validating and saving.
     """
     sizes, device = settings.grid["timing"], settings.device or default_device()
-    base, task = settings.grid["studied"], task_named(settings, "SNLI")
+    learner = Learner(settings, settings.grid["studied"], systems.task_named(settings, "SNLI"))
     specs = {
-        "Baseline": baseline(settings, base, task, 0),
-        **{c: trained(settings, base, task, System((c,)), 0, "short") for c in CRITERIA},
+        "Baseline": systems.baseline(learner, 0),
+        **{c: systems.trained(learner, System((c,)), 0, "short") for c in CRITERIA},
     }
-    batch = recipe(settings, task)["batch_size"]
+    batch = systems.recipe(learner)["batch_size"]
     specs = {name: _one_epoch(spec, max(sizes["texts"]), batch) for name, spec in specs.items()}
     rows = []
     for repetition in range(sizes["repeat"]):
@@ -107,15 +94,12 @@ def _step_ends(spec: RunSpec, device: str) -> list[float]:
 @noted
 def timed_explaining(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
-    settings, task = study.settings, core_task(study.settings)
-    sizes, seed = settings.grid["timing"], settings.seeds[0]
-    device = settings.device or default_device()
-    data = data_spec(settings, task, recipe(settings, task))
+    settings, home = study.settings, systems.core(study.settings)
+    sizes, device = settings.grid["timing"], settings.device or default_device()
+    data = systems.data_spec(home, systems.recipe(home))
     texts = rows_of(data, "test", max(sizes["explained"]))
-    models = {
-        name: study.model(row_run(settings, "ELECTRA", task, name, "SIM", seed))
-        for name in (LAST, *MODULES)
-    }
+    runs = {name: row_run(home, name, "SIM", settings.seeds[0]) for name in (LAST, *MODULES)}
+    models = {name: study.model(run) for name, run in runs.items()}
     rows = []
     for count in sizes["explained"]:
         calls: list[Callable[[], Any]] = [
@@ -123,9 +107,9 @@ def timed_explaining(study: Study) -> pd.DataFrame:
                 attribute,
                 models.get(name, models[LAST]),
                 texts.select(range(count)),
-                method_of(name),
+                systems.method_of(name),
                 variant="ivra",
-                options=dict(options_of(settings, name)),
+                options=dict(systems.options_of(settings, name)),
             )
             for name in TIMED
         ]
@@ -139,11 +123,8 @@ def timed_explaining(study: Study) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ratios(times: pd.DataFrame, name: str, reference: str) -> dict[str, np.ndarray]:
-    """At the largest size, by system: its seconds over the reference's, repetition by repetition.
-
-    `name` is the column that tells the systems apart.
-    """
-    last = times[times["texts"] == times["texts"].max()]
+def at_the_largest(times: pd.DataFrame) -> pd.DataFrame:
+    """Seconds at the largest size: a row per repetition, a column per system or method."""
+    last, name = times[times["texts"] == times["texts"].max()], times.columns[0]
     wide = last.pivot(index="repetition", columns=name, values="seconds")
-    return {str(c): (wide[c] / wide[reference]).to_numpy() for c in wide if c != reference}
+    return wide[last[name].unique()]

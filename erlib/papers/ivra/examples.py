@@ -14,21 +14,10 @@ from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from erlib.attributions import Attribution, attribute
 from erlib.config import RunSpec
 from erlib.papers.holes import as_figure, as_text, or_hole
+from erlib.papers.ivra import systems
 from erlib.papers.ivra.figures import Drawn
 from erlib.papers.ivra.measured import row_run
-from erlib.papers.ivra.systems import (
-    LAST,
-    SMAT,
-    SOFTMAX,
-    SPARSEMAX,
-    Task,
-    core_task,
-    data_spec,
-    method_of,
-    options_of,
-    recipe,
-    task_named,
-)
+from erlib.papers.ivra.systems import LAST, SMAT, SOFTMAX, SPARSEMAX, Learner
 from erlib.papers.study import Study
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
@@ -42,12 +31,16 @@ PALE = 0.01  # of a coefficient: differences that are all smaller do not reach t
 SHADES = LinearSegmentedColormap.from_list("for and against", [ORANGE, "white", BLUE])
 
 
-def scores(study: Study, rows: Dataset, run: RunSpec, explainer: str) -> list[Attribution]:
-    """What an explainer says of the texts, word by word."""
-    return attribute(
-        study.model(run), rows, method_of(explainer),
-        variant="ivra", level="word", options=dict(options_of(study.settings, explainer)),
-    )  # fmt: skip
+def scores(study: Study, where: Learner, rows: Dataset, row: str, criterion: str
+           ) -> list[Attribution]:  # fmt: skip
+    """What a row of the tables says of the texts, word by word, for the first seed's model."""
+    options = dict(systems.options_of(study.settings, row))
+    model, method = study.model(_run(where, row, criterion)), systems.method_of(row)
+    return attribute(model, rows, method, variant="ivra", level="word", options=options)
+
+
+def _run(where: Learner, row: str, criterion: str) -> RunSpec:
+    return row_run(where, row, criterion, where.settings.seeds[0])
 
 
 @or_hole(as_figure)
@@ -56,12 +49,9 @@ def figure_3(study: Study) -> Drawn:
 
     Both modules are trained for simulatability; LIME is taken of the Baseline.
     """
-    task = core_task(study.settings)
-    rows = _texts(study, task, 1)
-    said = {
-        name: scores(study, rows, _run(study, task, name, "SIM"), name)[0]
-        for name in (SOFTMAX, SPARSEMAX, "LIME")
-    }
+    home = systems.core(study.settings)
+    rows, named = _texts(home, 1), (SOFTMAX, SPARSEMAX, "LIME")
+    said = {name: scores(study, home, rows, name, "SIM")[0] for name in named}
     figure, axes = new_figure(4, 4, width=10.5, height=6.4)
     tables = []
     with figure_style():
@@ -72,7 +62,7 @@ def figure_3(study: Study) -> Drawn:
         words = figure.add_subplot(places[:2, :])
         _draw_words(words, said, width=9.6)
         for row, name in zip(axes[2:], (SOFTMAX, SPARSEMAX), strict=True):
-            classifier = study.model(_run(study, task, name, "SIM"))
+            classifier = study.model(_run(home, name, "SIM"))
             assert classifier.explainer is not None
             found = {k: v.cpu().numpy() for k, v in classifier.explainer.coefficients().items()}
             for axis, (symbol, values) in zip(row, found.items(), strict=True):
@@ -116,12 +106,9 @@ def _coefficient_rows(explainer: str, name: str, values: np.ndarray) -> pd.DataF
 @or_hole(as_figure)
 def figure_4(study: Study) -> Drawn:
     """Two questions about one passage, by integrated gradients and by IvRA-sparsemax (CONS)."""
-    task = task_named(study.settings, "SQuAD")
-    chosen = _same_passage(study, task)
-    explained = {
-        name: scores(study, chosen, _run(study, task, name, "CONS"), name)
-        for name in ("Integrated Gradients", SPARSEMAX)
-    }
+    where = systems.core(study.settings).on(systems.task_named(study.settings, "SQuAD"))
+    chosen, named = _same_passage(where), ("Integrated Gradients", SPARSEMAX)
+    explained = {name: scores(study, where, chosen, name, "CONS") for name in named}
     said = {
         f"{name}: {row['question']}": found[i]
         for i, row in enumerate(chosen)
@@ -134,9 +121,9 @@ def figure_4(study: Study) -> Drawn:
     return figure, _word_rows(said)
 
 
-def _same_passage(study: Study, task: Task) -> Dataset:
+def _same_passage(where: Learner) -> Dataset:
     """The first two questions of the test split that share their passage, the shortest first."""
-    rows = rows_of(data_spec(study.settings, task, recipe(study.settings, task)), "test", None)
+    rows = rows_of(systems.data_spec(where, systems.recipe(where)), "test", None)
     seen: dict[str, int] = {}
     pairs = []
     for i, context in enumerate(rows["context"]):
@@ -144,17 +131,16 @@ def _same_passage(study: Study, task: Task) -> Dataset:
             pairs.append((len(context), seen[context], i))
         seen.setdefault(context, i)
     if not pairs:
-        raise ValueError(f"no two questions of {task.corpus} share a passage")
+        raise ValueError(f"no two questions of {where.task.corpus} share a passage")
     return rows.select(min(pairs)[1:])
 
 
 @or_hole(as_text)
 def examples(study: Study, count: int) -> Html:
     """Five explainers on the first test texts: LIME of the Baseline, modules trained for SIM."""
-    task = core_task(study.settings)
-    rows = _texts(study, task, count)
-    names = (LAST, "LIME", SMAT, SOFTMAX, SPARSEMAX)
-    said = {name: scores(study, rows, _run(study, task, name, "SIM"), name) for name in names}
+    home = systems.core(study.settings)
+    rows, names = _texts(home, count), (LAST, "LIME", SMAT, SOFTMAX, SPARSEMAX)
+    said = {name: scores(study, home, rows, name, "SIM") for name in names}
     labels = rows.features["label"].names
     return Html("").join(
         heatmap_grid(
@@ -167,15 +153,10 @@ def examples(study: Study, count: int) -> Html:
     )
 
 
-def _run(study: Study, task: Task, explainer: str, criterion: str) -> RunSpec:
-    seed = study.settings.seeds[0]
-    return row_run(study.settings, "ELECTRA", task, explainer, criterion, seed)
-
-
-def _texts(study: Study, task: Task, count: int) -> Dataset:
+def _texts(home: Learner, count: int) -> Dataset:
     """The first short ones, with a rationale where there are any: ER lens quotes them too."""
-    data = data_spec(study.settings, task, recipe(study.settings, task))
-    rows = rows_of(data, "test", study.settings.grid.get("test_rows"))
+    data = systems.data_spec(home, systems.recipe(home))
+    rows = rows_of(data, "test", home.settings.grid.get("test_rows"))
     fit = [
         i
         for i, row in enumerate(rows)

@@ -6,34 +6,21 @@ nothing, {}, where there is nothing to tell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
 from erlib.data import corpus_report
 from erlib.papers.holes import remark_of
+from erlib.papers.ivra import systems
 from erlib.papers.ivra.audit import collusion_table
 from erlib.papers.ivra.cells import BY_CRITERION
-from erlib.papers.ivra.costs import explaining_times, ratios, training_times
+from erlib.papers.ivra.costs import at_the_largest, explaining_times, training_times
 from erlib.papers.ivra.figures import curves, gains, shares, transfer_gains
-from erlib.papers.ivra.systems import (
-    BASES,
-    CRITERIA,
-    FLOOR,
-    SPARSEMAX,
-    SUBSETS,
-    UNTRAINED,
-    model_name,
-    sets,
-    subset_name,
-    tasks,
-    transfer_target,
-)
+from erlib.papers.ivra.systems import BASES, CRITERIA, FLOOR, SPARSEMAX, UNTRAINED, subset_name
+from erlib.papers.means import Facts, listed, means
 from erlib.papers.study import Study
 
-Facts = dict[str, Any]
+SINGLE = {subset_name((criterion,)): criterion for criterion in CRITERIA}
 RATIONALES = {
     "human": "marked by annotators",
     "lexicon": (
@@ -45,14 +32,14 @@ RATIONALES = {
 
 def data(study: Study) -> Facts:
     """Which corpus stands for which set, whence the rationales, where there is no transfer."""
-    settings = study.settings
+    settings, every = study.settings, systems.sets(study.settings)
     plausible = settings.roles["plausibility"]
     kind = corpus_report(plausible, settings.source).rationale or ""
-    classes = [task for task in tasks(settings, BASES[0]) if not task.spans]
-    alone = [task.paper for task in classes if transfer_target(settings, task) is None]
+    classes = [x.task for x in systems.learners(settings, BASES[0]) if not x.task.spans]
+    alone = [t.paper for t in classes if systems.transfer_target(settings, t) is None]
     return {
-        "stands": ", ".join(f"{task.corpus} for {task.paper}" for task in sets(settings)),
-        "sources": {task.corpus: task.source or settings.source for task in sets(settings)},
+        "stands": ", ".join(f"{task.corpus} for {task.paper}" for task in every),
+        "sources": {task.corpus: task.source or settings.source for task in every},
         "plausible": plausible,
         "rationales": RATIONALES.get(kind, kind),
         "alone": ", ".join(alone) or "none",
@@ -61,12 +48,12 @@ def data(study: Study) -> Facts:
 
 def simulatability(study: Study) -> Facts:
     """What students reach without explanations, and how many methods lift them above that."""
-    above = means(study, "table-floor", "above the floor", BASES[0])
+    above = means(study, "table-floor", "above the floor", start=BASES[0])
     if above.empty:
         return {}
     best = above.stack().idxmax()
     return {
-        "floors": listed(means(study, "table1", rows=[f"{BASES[0]}|{FLOOR}"]).iloc[0] * 100, ".1f"),
+        "floors": listed(100 * means(study, "table1").loc[f"{BASES[0]}|{FLOOR}"], ".1f"),
         "above": int((above > 0).sum().sum()),
         "cells": int(above.notna().sum().sum()),
         "most": float(above.max().max()),
@@ -140,18 +127,14 @@ def questions(numbers: pd.DataFrame) -> Facts:
 def costs(study: Study) -> Facts:
     """What each single criterion costs in accuracy, by task; of every model."""
     found = means(study, "table5", "accuracy_delta_vs_baseline", every=True)
-    single = {subset_name(s): s[0] for s in SUBSETS if len(s) == 1}
-    by_task = found[found.index.isin(single)].rename(index=single)
+    by_task = found[found.index.isin(SINGLE)].rename(index=SINGLE)
     return {"costs": "; ".join(f"{t}: {listed(by_task[t], '+.1f')}" for t in by_task)}
 
 
 def together(study: Study) -> Facts:
     """How many gains of Figure 5 are negative, and the set with the largest mean loss."""
-    alone = {subset_name((c,)): c for c in CRITERIA}
     found = gains(study)
-    found = found[
-        [alone.get(r) != c for r, c in zip(found["row"], found["criterion"], strict=True)]
-    ]
+    found = found[found["row"].map(SINGLE) != found["criterion"]]
     cells = found.groupby(["criterion", "row"])["gain"].mean().dropna()
     if cells.empty:
         return {}
@@ -187,10 +170,10 @@ def marked(study: Study) -> Facts:
 
 def transfer(study: Study) -> Facts:
     """The gains behind Figure 8, and over which sets they are means."""
-    every = [transfer_target(study.settings, t) for t in tasks(study.settings, BASES[0])]
+    targets = [task.corpus for task in systems.sets(study.settings) if task.paper != task.kind]
     found = transfer_gains(study).groupby("criterion", sort=False)[["gain", "difference"]].mean()
     return {
-        "targets": ", ".join(target.corpus for target in every if target),
+        "targets": ", ".join(targets),
         "gains": ", ".join(
             f"{c} {row['gain']:+.1f} % (difference {row['difference']:+.3f})"
             for c, row in found.iterrows()
@@ -225,49 +208,27 @@ def other_bases(study: Study) -> Facts:
             found = means(study, table, start=base).drop(f"{base}|{FLOOR}", errors="ignore")
             for task in found:
                 best.setdefault(task, []).append(f"{name} {short(_best(found[task], name))}")
-        model = model_name(study.settings, base)
+        model = systems.model_name(study.settings, base)
         said += [f"{model}, {task}: {', '.join(rows)}" for task, rows in best.items()]
     return {"best": "; ".join(said)} if said else {}
 
 
 def training(study: Study) -> Facts:
     """How many times the Baseline's training time each criterion takes."""
-    times = training_times(study)
-    if remark_of(times):
-        return {}
-    found = ratios(times, "system", "Baseline")
-    medians = {c: np.median(found[c]) for c in CRITERIA}
-    return {"texts": times["texts"].max(), "times": listed(medians, ".1f")}
+    return _times(training_times(study), "Baseline")
 
 
 def explaining(study: Study) -> Facts:
     """How many times IvRA's explaining time the other methods take."""
-    times = explaining_times(study)
+    return _times(explaining_times(study), SPARSEMAX)
+
+
+def _times(times: pd.DataFrame, reference: str) -> Facts:
     if remark_of(times):
         return {}
-    medians = {name: np.median(r) for name, r in ratios(times, "method", SPARSEMAX).items()}
-    return {"texts": times["texts"].max(), "times": listed(medians, ".1f")}
-
-
-def means(
-    study: Study, table: str, metric: str | None = None, start: str = "", *,
-    rows: Iterable[str] | None = None, every: bool = False,
-) -> pd.DataFrame:  # fmt: skip
-    """Rows × columns of a table, mean over seeds: of models that have learnt their task, or of
-    `every` one; those rows that begin with `start`."""
-    found = study.numbers(cell for cell in study.of(table) if cell.row.startswith(start))
-    found = found[found["value"].notna() & (found["trained"] | every)]
-    if metric is not None:
-        found = found[found["metric"] == metric]
-    cells = found.groupby(["row", "column"], sort=False)["value"].mean()
-    wide = cells.unstack("column")
-    wide = wide.reindex(index=found["row"].unique(), columns=found["column"].unique())
-    return wide if rows is None else wide.loc[[row for row in rows if row in wide.index]]
-
-
-def listed(values: Mapping[Any, Any] | pd.Series, form: str) -> str:
-    """ "IMDb 52.1, SNLI 36.0"; what has no number is left out."""
-    return ", ".join(f"{n} {v:{form}}" for n, v in values.items() if np.isfinite(v))
+    wide = at_the_largest(times)
+    ratios = wide.div(wide[reference], axis=0).drop(columns=reference).median()
+    return {"texts": times["texts"].max(), "times": listed(ratios, ".1f")}
 
 
 def short(row: str) -> str:

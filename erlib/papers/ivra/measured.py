@@ -1,146 +1,154 @@
-"""Which model stands behind a row of the tables, and how is it measured?"""
+"""Which model stands behind a row of the tables, who learns from it, and how is it measured?"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from erlib.config import EvalSpec, RunSpec
-from erlib.papers.ivra.students import pupil_recipe, student
-from erlib.papers.ivra.systems import (
-    CRITERIA,
-    EXPLAINERS,
-    FLOOR,
-    MODULES,
-    UNTRAINED,
-    System,
-    Task,
-    baseline,
-    continued,
-    data_spec,
-    follows,
-    is_core,
-    method_of,
-    options_of,
-    recipe,
-    trained,
-    untrained,
-)
+from erlib.config import DataSpec, EvalSpec, RunSpec, Teaching, term, update
+from erlib.papers.ivra import systems
+from erlib.papers.ivra.systems import CRITERIA, FLOOR, MODULES, UNTRAINED, Learner, System, Task
 from erlib.parameters import Settings
 
 KINDS = {"SIM": "simulatability", "COMP": "faithfulness", "SUFF": "faithfulness",
          "CONS": "consistency"}  # fmt: skip
+STUDENTS = 100  # added to the teacher's seed: its head must not begin where the teacher's began
 
 
 def measure(
-    settings: Settings, base: str, task: Task, run: RunSpec, explainer: str, criterion: str,
-    *, pupil: str = "student", on: Task | None = None, rows: str = "explained_rows",
+    learner: Learner, run: RunSpec, row: str, criterion: str, *, pupil: str = "student",
+    on: Task | None = None, texts: str = "explained_rows",
 ) -> EvalSpec:  # fmt: skip
-    """How well a model's explanations meet a criterion, on its own texts or `on` another set's.
+    """How well a model's explanations meet a criterion, on its own task or `on` another.
 
-    For SIM a student is taught first, by the recipe `pupil`; for the others `rows` names the
+    For SIM a student is taught first, by the recipe `pupil`; for the others `texts` names the
     profile's number of texts.
     """
-    where = on or task
+    where = learner.on(on or learner.task)
     if criterion != "SIM":
-        return explained(settings, where, run, explainer, KINDS[criterion], rows)
-    taught = student(settings, base, task, run, explainer, pupil, on)
-    data = replace(taught.data, train_rows=None, dev_rows=None)
-    examined = recipe(settings, where, pupil_recipe(settings, pupil)).get("examined_rows")
-    return EvalSpec(taught, data, "test", KINDS[criterion], examined)
+        return explained(where, run, row, KINDS[criterion], texts)
+    taught = student(where, run, row, pupil)
+    examined = systems.recipe(where, _known(where.settings, pupil)).get("examined_rows")
+    return EvalSpec(taught, _read(taught), "test", KINDS[criterion], examined)
 
 
 def explained(
-    settings: Settings, where: Task, run: RunSpec, explainer: str, kind: str,
-    rows: str = "explained_rows",
-) -> EvalSpec:  # fmt: skip
+    where: Learner, run: RunSpec, row: str, kind: str, texts: str = "explained_rows"
+) -> EvalSpec:
     """A measure of the explanations themselves; all of one model share one table of scores."""
-    sizes = {**recipe(settings, where), "train_rows": None, "dev_rows": None}
+    grid = where.settings.grid
+    sizes = {**systems.recipe(where), "train_rows": None, "dev_rows": None}
     return EvalSpec(
         run,
-        data_spec(settings, where, sizes),
+        systems.data_spec(where, sizes),
         "test",
         kind,
-        settings.grid.get(rows, settings.grid.get("explained_rows")),
-        method=method_of(explainer),
+        grid.get(texts, grid.get("explained_rows")),
+        method=systems.method_of(row),
         variant="ivra",
         protocol="ivra",
-        options=options_of(settings, explainer),
+        options=systems.options_of(where.settings, row),
     )
 
 
 def answers(settings: Settings, run: RunSpec) -> EvalSpec:
     """What a model answers to test texts."""
-    data = replace(run.data, train_rows=None, dev_rows=None)
-    return EvalSpec(run, data, "test", "predictions", settings.grid.get("test_rows"))
+    return EvalSpec(run, _read(run), "test", "predictions", settings.grid.get("test_rows"))
 
 
-def stage_of(settings: Settings, base: str, task: Task) -> tuple[str, str]:
-    """How models and students of a task are trained: at full length, or short."""
-    return ("full", "student") if is_core(settings, base, task) else ("short", "short_student")
+def _read(run: RunSpec) -> DataSpec:
+    return replace(run.data, train_rows=None, dev_rows=None)
 
 
-def row_spec(
-    settings: Settings, base: str, task: Task, explainer: str, criterion: str, seed: int
-) -> EvalSpec:
+def student(where: Learner, teacher: RunSpec, row: str, stage: str = "student") -> RunSpec:
+    """A fresh model that learns, from texts of this task, what `teacher` answers, helped by its
+    explanations."""
+    grid = where.settings.grid
+    sizes = systems.recipe(where, _known(where.settings, stage))
+    # eq. 7 has log p(start) + log p(end) of a span, of which the task's loss is the mean
+    objective = [term("task", 2.0 if where.task.spans else 1.0)]
+    teaching, module, options = Teaching(teacher), None, systems.decay_of(sizes)
+    if row != FLOOR:
+        spent = systems.options_of(where.settings, row)
+        teaching = Teaching(teacher, systems.method_of(row), "ivra", spent)
+        module = MODULES.get(row, "ivra-softmax")
+        objective.append(term("simulation", grid["pilot"]["beta"]))
+        options["explainer_lr"] = sizes["lr"] * grid["explainer_factor"]
+    return RunSpec(
+        systems.data_spec(where, sizes, teaching),
+        systems.model_spec(where, module),
+        objective=tuple(objective),
+        optimiser=systems.optimiser_of(sizes),
+        seed=teacher.seed + STUDENTS,
+        update=update(sizes["update"], **options),
+    )
+
+
+def _known(settings: Settings, stage: str) -> str:
+    """The recipe of a student: that of the stage, or of all where the profile knows but one."""
+    return stage if stage in settings.grid else "student"
+
+
+def row_spec(learner: Learner, row: str, criterion: str, seed: int) -> EvalSpec:
     """A row of Tables 1 to 4 and 8 to 11 by one criterion."""
-    run = row_run(settings, base, task, explainer, criterion, seed)
-    pupil = stage_of(settings, base, task)[1]
-    return measure(settings, base, task, run, explainer, criterion, pupil=pupil)
+    run = row_run(learner, row, criterion, seed)
+    return measure(learner, run, row, criterion, pupil=learner.pupil)
 
 
-def row_run(
-    settings: Settings, base: str, task: Task, explainer: str, criterion: str, seed: int
-) -> RunSpec:
+def row_run(learner: Learner, row: str, criterion: str, seed: int) -> RunSpec:
     """The model that a row is measured on: trained for the criterion, or a Baseline.
 
     Where models for COMP, SUFF and CONS begin from the Baseline, it is trained on as long as they
     are; SIM alone leaves its model's answers as they were.
     """
-    stage = stage_of(settings, base, task)[0]
-    if explainer in UNTRAINED:
-        return untrained(settings, base, task, UNTRAINED[explainer], seed, stage)
-    if explainer in MODULES:
-        return trained(settings, base, task, System((criterion,), explainer), seed, stage)
-    return as_long(settings, base, task, (criterion,), seed, stage)
+    if row in UNTRAINED:
+        return systems.untrained(learner, UNTRAINED[row], seed)
+    if row in MODULES:
+        return systems.trained(learner, System((criterion,), row), seed, learner.stage)
+    return as_long(learner, (criterion,), seed, learner.stage)
 
 
-def fine_tuned(settings: Settings, base: str, task: Task) -> list[RunSpec]:
-    """The Baselines of a task: every seed of what is trained in full, else the first."""
-    seeds = settings.seeds if is_core(settings, base, task) else settings.seeds[:1]
-    return [baseline(settings, base, task, seed) for seed in seeds]
+def fine_tuned(learner: Learner) -> list[RunSpec]:
+    """The Baselines of a task."""
+    return [systems.baseline(learner, seed) for seed in learner.seeds]
 
 
-def as_long(
-    settings: Settings, base: str, task: Task, criteria: tuple[str, ...], seed: int, stage: str
-) -> RunSpec:
+def as_long(learner: Learner, criteria: tuple[str, ...], seed: int, stage: str) -> RunSpec:
     """The Baseline that was trained as long as a model of this stage for these criteria."""
-    if criteria != ("SIM",) and follows(settings, stage):
-        return continued(settings, base, task, seed, stage)
-    return baseline(settings, base, task, seed)
+    if criteria != ("SIM",) and systems.follows(learner.settings, stage):
+        return systems.continued(learner, seed, stage)
+    return systems.baseline(learner, seed)
 
 
-def explainers(settings: Settings, base: str, task: Task) -> tuple[str, ...]:
+def explainers(learner: Learner) -> tuple[str, ...]:
     """The rows that the profile measures of a base model on a task."""
-    asked = settings.grid["bases"][base]["tasks"][task.paper]
-    return EXPLAINERS if asked == "all" else tuple(settings.grid["rows"][asked])
+    grid = learner.settings.grid
+    asked = grid["bases"][learner.base]["tasks"][learner.task.paper]
+    return systems.EXPLAINERS if asked == "all" else tuple(grid["rows"][asked])
 
 
-def rows_measured(settings: Settings, base: str, task: Task) -> dict[str, tuple[str, ...]]:
+def rows_measured(learner: Learner) -> dict[str, tuple[str, ...]]:
     """Row → the criteria it is measured by: the profile's methods, beside ELECTRA's modules the
     same as they begin, and students without explanations."""
-    rows = explainers(settings, base, task)
-    begun = [row for row, module in UNTRAINED.items() if base == "ELECTRA" and module in rows]
+    rows = explainers(learner)
+    begun = [row for row, module in UNTRAINED.items() if module in rows]
+    begun = begun if learner.base == "ELECTRA" else []
     return {**dict.fromkeys(rows, CRITERIA), **dict.fromkeys(begun, CRITERIA[1:]), FLOOR: ("SIM",)}
 
 
-def subset_run(settings: Settings, task: Task, criteria: tuple[str, ...], seed: int) -> RunSpec:
+def subset_run(learner: Learner, criteria: tuple[str, ...], seed: int) -> RunSpec:
     """A model of Figure 5: all sets of criteria are trained alike, to be compared."""
-    return trained(settings, "ELECTRA", task, System(criteria), seed, "short")
+    return systems.trained(learner, System(criteria), seed, "short")
 
 
-def most_criteria(settings: Settings, task: Task) -> int:
+def briefly(learner: Learner, run: RunSpec, criterion: str, on: Task | None = None) -> EvalSpec:
+    """A criterion by sparsemax, with a short student or few texts: for the many runs of studies."""
+    return measure(learner, run, systems.SPARSEMAX, criterion, pupil="short_student", on=on,
+                   texts="wide_rows")  # fmt: skip
+
+
+def most_criteria(learner: Learner) -> int:
     """How many criteria are trained together on a task at the most; the single ones everywhere."""
-    most: int = settings.grid["subsets"].get(task.paper, 1)
+    most: int = learner.settings.grid["subsets"].get(learner.task.paper, 1)
     return most
 
 

@@ -9,37 +9,16 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.metrics.directions import average_relative_gain
-from erlib.papers.cells import (
-    ACCURACY,
-    Read,
-    Reading,
-    Spec,
-    summary,
-    text_aopc,
-    text_mean,
-)
-from erlib.papers.ivra.systems import CRITERIA, Task
+from erlib.papers.cells import ACCURACY, Read, Reading, Spec, summary, text_aopc, text_mean
+from erlib.papers.ivra.systems import CRITERIA, LOSSES, Task
 from erlib.papers.study import Study
 
-# criterion → what its value is called in the paper's tables, and in `metrics.directions`
-METRICS = {
-    "SIM": "simulatability",
-    "COMP": "comp_aopc",
-    "SUFF": "suff_aopc",
-    "CONS": "consistency_spearman",
-}
-DIRECTIONS = {
-    "SIM": "simulatability",
-    "COMP": "ivra_comprehensiveness",
-    "SUFF": "ivra_sufficiency",
-    "CONS": "consistency",
-}
-LOGGED = {
-    "SIM": "train_simulatability",
-    "COMP": "train_comprehensiveness",
-    "SUFF": "train_sufficiency",
-    "CONS": "train_consistency",
-}
+# criterion → what its value is called in the paper's tables, in `metrics.directions`, and in logs
+METRICS = {"SIM": "simulatability", "COMP": "comp_aopc", "SUFF": "suff_aopc",
+           "CONS": "consistency_spearman"}  # fmt: skip
+DIRECTIONS = {"SIM": "simulatability", "COMP": "ivra_comprehensiveness",
+              "SUFF": "ivra_sufficiency", "CONS": "consistency"}  # fmt: skip
+LOGGED = {c: f"train_{LOSSES.get(c, 'simulatability')}" for c in CRITERIA}
 READS: dict[str, Read] = {
     "SIM": text_mean("simulated"),
     "COMP": text_aopc("comprehensiveness"),
@@ -62,10 +41,10 @@ def over_tasks(read: Read) -> Read:
         found = [read(study, (spec,)) for spec in specs]
         if len(found) == 1:
             return found[0]
-        value, texts = float(np.mean([r.value for r in found])), [r.texts for r in found]
-        if any(table is None for table in texts):
+        value = float(np.mean([r.value for r in found]))
+        if any(r.texts is None for r in found):
             return Reading(value)
-        named = [pd.DataFrame({"value": t}).assign(task=i) for i, t in enumerate(texts)]
+        named = [pd.DataFrame({"value": r.texts}).assign(task=i) for i, r in enumerate(found)]
         joined = pd.concat(t.set_axis(t["task"].astype(str) + " " + t.index) for t in named)
         return Reading(value, joined, _mean_of_means)
 

@@ -21,7 +21,6 @@ from erlib.config import (
     OptimiserSpec,
     RunSpec,
     Teaching,
-    UpdateSpec,
     term,
     update,
 )
@@ -56,6 +55,7 @@ EXPLAINERS = (*FIXED, *MODULES)
 UNTRAINED = {f"{row} (untrained)": row for row in (SOFTMAX, SPARSEMAX)}
 FLOOR = "No explanation (β = 0)"  # the students that Table 1 of the paper lacks
 OURS = {"minilm": "MiniLM", "smollm2": "SmolLM2-135M, 4-bit weights"}
+Sizes = dict[str, Any]  # a recipe: how much, at which rates
 LEVELS = ("feature", "head", "layer")  # Figure 6: only one kind of coefficient is trained
 
 
@@ -95,10 +95,44 @@ class System:
         return name if self.level is None else f"{name}-{self.level}"
 
 
-def tasks(settings: Settings, base: str) -> list[Task]:
-    """The tasks of a base model that the profile has, in the paper's order."""
-    every = [task_named(settings, name) for name in ROLES]
-    return [t for t in every if t.paper in settings.grid["bases"][base]["tasks"]]
+@dataclass(frozen=True)
+class Learner:
+    """A base model on a task, in one profile: of it, runs are made and measured."""
+
+    settings: Settings
+    base: str
+    task: Task
+
+    def on(self, task: Task) -> Learner:
+        """The same base model on another task."""
+        return replace(self, task=task)
+
+    @property
+    def is_core(self) -> bool:
+        """Is this trained at full length? All is, unless the profile has short runs."""
+        grid = self.settings.grid
+        return "short" not in grid or (self.base == "ELECTRA" and self.task.paper in grid["core"])
+
+    @property
+    def stage(self) -> str:
+        """How its models are trained."""
+        return "full" if self.is_core else "short"
+
+    @property
+    def pupil(self) -> str:
+        """How its students are taught."""
+        return "student" if self.is_core else "short_student"
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Every seed of what is trained in full, else the first."""
+        return self.settings.seeds if self.is_core else self.settings.seeds[:1]
+
+
+def learners(settings: Settings, base: str) -> list[Learner]:
+    """A base model on each of the tasks that the profile has for it, in the paper's order."""
+    has = settings.grid["bases"][base]["tasks"]
+    return [Learner(settings, base, task_named(settings, name)) for name in ROLES if name in has]
 
 
 def task_named(settings: Settings, paper: str) -> Task:
@@ -118,46 +152,34 @@ def transfer_target(settings: Settings, task: Task) -> Task | None:
 
 def sets(settings: Settings) -> list[Task]:
     """The tasks, and the sets that models are transferred to."""
-    every = tasks(settings, "ELECTRA")
-    return [*every, *(t for t in (transfer_target(settings, x) for x in every) if t)]
+    every = [learner.task for learner in learners(settings, "ELECTRA")]
+    return [*every, *filter(None, (transfer_target(settings, task) for task in every))]
 
 
-def core_task(settings: Settings) -> Task:
+def core(settings: Settings) -> Learner:
     """Where claims are decided: every seed, at full length."""
-    return task_named(settings, "IMDb")
+    return Learner(settings, "ELECTRA", task_named(settings, "IMDb"))
 
 
-def is_core(settings: Settings, base: str, task: Task) -> bool:
-    """Is this trained at full length? All is, unless the profile has short runs."""
-    grid = settings.grid
-    return "short" not in grid or (base == "ELECTRA" and task.paper in grid["core"])
-
-
-def seeds_of(settings: Settings, base: str, task: Task, explainer: str, criterion: str
-             ) -> tuple[int, ...]:  # fmt: skip
+def seeds_of(learner: Learner, row: str, criterion: str) -> tuple[int, ...]:
     """Every seed for the rows of the core task that decide claims, the first for the others."""
-    many = settings.grid.get("every_seed")
-    if many is None:
-        return settings.seeds
-    named = UNTRAINED.get(explainer, explainer)
-    core = is_core(settings, base, task) and named in many[criterion]
-    return settings.seeds if core else settings.seeds[:1]
+    settings, many = learner.settings, learner.settings.grid.get("every_seed")
+    decides = many is None or (learner.is_core and UNTRAINED.get(row, row) in many[criterion])
+    return settings.seeds if decides else settings.seeds[:1]
 
 
-def recipe(settings: Settings, task: Task, stage: str = "full") -> dict[str, Any]:
+def recipe(learner: Learner, stage: str = "full") -> Sizes:
     """The profile's sizes and rates: those of full runs and of the task, under those of a stage."""
-    grid = settings.grid
-    found = {**grid["full"], **grid["tasks"][task.kind]}
+    grid = learner.settings.grid
+    found = {**grid["full"], **grid["tasks"][learner.task.kind]}
     return found if stage == "full" else {**found, **grid.get(stage, {})}
 
 
-def data_spec(
-    settings: Settings, task: Task, sizes: dict[str, Any], taught: Teaching | None = None
-) -> DataSpec:
+def data_spec(learner: Learner, sizes: Sizes, taught: Teaching | None = None) -> DataSpec:
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
-        task.corpus,
-        task.source or settings.source,
+        learner.task.corpus,
+        learner.task.source or learner.settings.source,
         sizes["max_length"],
         sizes.get("train_rows"),
         sizes.get("dev_rows"),
@@ -165,27 +187,38 @@ def data_spec(
     )
 
 
-def model_spec(settings: Settings, base: str, task: Task, explainer: str | None) -> ModelSpec:
+def model_spec(learner: Learner, explainer: str | None) -> ModelSpec:
     """The base model with the head of the task."""
-    options = settings.grid["bases"][base]
+    grid, task = learner.settings.grid, learner.task
+    options = grid["bases"][learner.base]
     return ModelSpec(
         options["name"],
         task="span" if task.spans else "classify",
-        layers=options.get("layers", settings.grid["tasks"][task.kind].get("layers")),
+        layers=options.get("layers", grid["tasks"][task.kind].get("layers")),
         explainer=explainer,
         frozen=options.get("frozen", 0),
     )
 
 
-def baseline(settings: Settings, base: str, task: Task, seed: int) -> RunSpec:
+def baseline(learner: Learner, seed: int) -> RunSpec:
     """The base model, fine-tuned with cross-entropy alone."""
-    sizes = {**recipe(settings, task), **settings.grid["bases"][base].get("baseline", {})}
+    own = learner.settings.grid["bases"][learner.base].get("baseline", {})
+    return _fine_tuned(learner, {**recipe(learner), **own}, seed, None)
+
+
+def continued(learner: Learner, seed: int, stage: str = "full") -> RunSpec:
+    """The Baseline, trained on as long as a model of this stage that begins from it."""
+    return _fine_tuned(learner, recipe(learner, stage), seed, baseline(learner, seed))
+
+
+def _fine_tuned(learner: Learner, sizes: Sizes, seed: int, start: RunSpec | None) -> RunSpec:
     return RunSpec(
-        data_spec(settings, task, sizes),
-        model_spec(settings, base, task, None),
-        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
+        data_spec(learner, sizes),
+        model_spec(learner, None),
+        optimiser=optimiser_of(sizes),
         seed=seed,
         update=update("plain", **decay_of(sizes)),
+        start=start,
     )
 
 
@@ -195,90 +228,66 @@ def follows(settings: Settings, stage: str) -> bool:
     return short or settings.grid.get("from_baseline", False)
 
 
-def continued(settings: Settings, base: str, task: Task, seed: int, stage: str = "full") -> RunSpec:
-    """The Baseline, trained on as long as a model of this stage that begins from it."""
-    first, sizes = baseline(settings, base, task, seed), recipe(settings, task, stage)
-    return replace(
-        first,
-        data=data_spec(settings, task, sizes),
-        optimiser=optimiser_of(sizes, sizes["lr"], "dev_loss"),
-        update=update("plain", **decay_of(sizes)),
-        start=first,
-    )
-
-
-def trained(
-    settings: Settings, base: str, task: Task, system: System, seed: int, stage: str = "full"
-) -> RunSpec:
+def trained(learner: Learner, system: System, seed: int, stage: str = "full") -> RunSpec:
     """A model trained for criteria.
 
     Cross-entropy is always a part (Table 5), except for SIM alone: it trains ω, λ and η of a
     fine-tuned model, whose answers stay what they are. Sets with SIM and short runs begin from the
     Baseline, and where the profile says so all others do.
     """
-    sizes = recipe(settings, task, stage)
-    simulated = "SIM" in system.criteria
-    alone = system.criteria == ("SIM",)
-    sizes = {**sizes, **_tuned(settings, base, system)}
-    lr = sizes["lr"] if system.lr is None else system.lr
+    grid, criteria = learner.settings.grid, system.criteria
+    alone = criteria == ("SIM",)
+    sizes = {**recipe(learner, stage), **_rates(learner, system)}
+    options = {"explainer_lr": sizes["lr"] * grid["explainer_factor"], **decay_of(sizes)}
+    learns = update("plain", **options)
+    if "SIM" in criteria:
+        learns = update("pilot", **grid["pilot"], outer=system.outer, **options)
+    goes_on = "SIM" in criteria or follows(learner.settings, stage)
+    losses = (term(LOSSES[criterion]) for criterion in criteria if criterion != "SIM")
     return RunSpec(
-        data_spec(settings, task, sizes),
-        model_spec(settings, base, task, system.module),
-        objective=(
-            term("task", 0.0 if alone else 1.0),
-            *(term(LOSSES[c]) for c in system.criteria if c != "SIM"),
-        ),
-        optimiser=optimiser_of(sizes, lr, "train_student_ce" if alone else "dev_loss"),
+        data_spec(learner, sizes),
+        model_spec(learner, system.module),
+        objective=(term("task", 0.0 if alone else 1.0), *losses),
+        optimiser=optimiser_of(sizes, "train_student_ce" if alone else "dev_loss"),
         seed=seed,
-        update=_update(settings, system, sizes, lr),
-        start=baseline(settings, base, task, seed)
-        if simulated or follows(settings, stage)
-        else None,
+        update=learns,
+        start=baseline(learner, seed) if goes_on else None,
     )
 
 
-def untrained(
-    settings: Settings, base: str, task: Task, explainer: str, seed: int, stage: str
-) -> RunSpec:
+def _rates(learner: Learner, system: System) -> Sizes:
+    """The system's own learning rate and decay, or the criterion's; of several criteria, those with
+    the smallest rate."""
+    rates = learner.settings.grid["bases"][learner.base].get("tuned", {})
+    of_each: list[Sizes] = [rates.get(criterion, {}) for criterion in system.criteria]
+    smallest = min(of_each, key=lambda options: options.get("lr", float("inf")))
+    own = {"lr": system.lr, "decay": system.decay}
+    return {**smallest, **{name: rate for name, rate in own.items() if rate is not None}}
+
+
+def untrained(learner: Learner, explainer: str, seed: int) -> RunSpec:
     """The Baseline beside a new module: its scales are measured on the texts that the module of
     `trained` measures them on, and one step with learning rate 0 leaves all as it is."""
-    spec = trained(settings, base, task, System(("COMP",), explainer), seed, stage)
+    spec = trained(learner, System(("COMP",), explainer), seed, learner.stage)
     return replace(
         spec,
         data=replace(spec.data, train_rows=spec.optimiser.batch_size),
         objective=(term("task"),),
         optimiser=replace(spec.optimiser, lr=0.0, epochs=1),
         update=update("plain"),
-        start=baseline(settings, base, task, seed),
+        start=baseline(learner, seed),
     )
 
 
-def _tuned(settings: Settings, base: str, system: System) -> dict[str, Any]:
-    """The learning rate and decay of the criterion; of several, those with the smallest rate."""
-    rates: dict[str, dict[str, Any]] = settings.grid["bases"][base].get("tuned", {})
-    own = [rates.get(criterion, {}) for criterion in system.criteria]
-    found = min(own, key=lambda options: options.get("lr", float("inf")))
-    return found if system.decay is None else {**found, "decay": system.decay}
-
-
-def _update(settings: Settings, system: System, sizes: dict[str, Any], lr: float) -> UpdateSpec:
-    options = {"explainer_lr": lr * settings.grid["explainer_factor"], **decay_of(sizes)}
-    if "SIM" not in system.criteria:
-        return update("plain", **options)
-    pilot = settings.grid["pilot"]
-    return update("pilot", student_lr=pilot["student_lr"], beta=pilot["beta"],
-                  outer=system.outer, **options)  # fmt: skip
-
-
-def decay_of(sizes: dict[str, Any]) -> dict[str, float]:
+def decay_of(sizes: Sizes) -> dict[str, float]:
     """γ, where a recipe has one; else the rate warms up and falls linearly."""
     return {"decay": sizes["decay"]} if "decay" in sizes else {}
 
 
-def optimiser_of(sizes: dict[str, Any], lr: float, metric: str) -> OptimiserSpec:
+def optimiser_of(sizes: Sizes, metric: str = "dev_loss") -> OptimiserSpec:
     """A recipe's optimiser; the best epoch is the one with the lowest `metric`."""
     return OptimiserSpec(
-        lr=lr,
+        lr=sizes["lr"],
         epochs=sizes["epochs"],
         batch_size=sizes["batch_size"],
         betas=(0.9, 0.999),
@@ -315,13 +324,14 @@ def subset_name(criteria: Sequence[str]) -> str:
 
 def model_name(settings: Settings, base: str, task: Task | None = None) -> str:
     """What plays the part of a base model, on one task or on all; short for the hub's own."""
-    options, where = settings.grid["bases"][base], [task] if task else tasks(settings, base)
-    layers = {t.paper: model_spec(settings, base, t, None).layers for t in where}
+    where = [Learner(settings, base, task)] if task else learners(settings, base)
+    layers = {one.task.paper: model_spec(one, None).layers for one in where}
     changed = []
     for count in sorted({n for n in layers.values() if n}):
         on = [name for name, n in layers.items() if n == count]
         only = f" on {' and '.join(on)}" if len(on) < len(where) else ""
         changed.append(f"{counted(count, 'layer')}{only}")
+    options = settings.grid["bases"][base]
     changed += [f"lowest {counted(n, 'layer')} frozen"] if (n := options.get("frozen")) else []
     return short_name(options["name"]) + (f" ({', '.join(changed)})" if changed else "")
 
@@ -333,7 +343,7 @@ def short_name(model: str) -> str:
 
 def corpora(settings: Settings) -> dict[str, str]:
     """Our corpus → the paper's set that it is or stands in for."""
-    return {task.corpus: task.paper for task in tasks(settings, "ELECTRA")}
+    return {one.task.corpus: one.task.paper for one in learners(settings, "ELECTRA")}
 
 
 def row_labels(settings: Settings) -> dict[str, str]:

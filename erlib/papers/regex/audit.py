@@ -11,26 +11,9 @@ import pandas as pd
 from erlib.config import EvalSpec
 from erlib.metrics.stats import spearman
 from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, summary
-from erlib.papers.regex.evaluations import (
-    FAITHFULNESS,
-    MEASURES,
-    WORDS,
-    faithfulness,
-    fresh,
-)
-from erlib.papers.regex.systems import (
-    BEST,
-    MAIN,
-    RATIO,
-    SHORT_RUN,
-    SYSTEMS,
-    main_run,
-    other_readings,
-    pairs,
-    run_spec,
-    seeds_of,
-    sets,
-)
+from erlib.papers.regex import systems
+from erlib.papers.regex.evaluations import FAITHFULNESS, MEASURES, WORDS, faithfulness, fresh
+from erlib.papers.regex.systems import BEST, MAIN, RATIO, SHORT_RUN, main_run, run_spec
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 
@@ -69,12 +52,12 @@ def _both(
 
 def _divisor(settings: Settings) -> Iterator[Cell]:
     """Σ over bins / 6 or / 5: they differ by exactly 6/5."""
-    home = sets(settings)["SST"]
+    home = systems.sets(settings)["SST"]
     mean = summary(f"{MEASURES['norm_suff']}_mean")
     for system in MAIN:
         for a in BEST:
             what = f"{system}, {a}, {WORDS['norm_suff']}"
-            for seed in seeds_of(settings, system):
+            for seed in systems.seeds_of(settings, system):
                 run = main_run(settings, system, "SST", seed)
                 spec = (faithfulness(settings, system, home, home, a, run),)
                 read = FAITHFULNESS["norm_suff"]
@@ -98,7 +81,7 @@ def deeplifts(settings: Settings) -> dict[tuple[str, str], EvalSpec]:
 
     Of the first seed's models in SST's domain, all on the same texts.
     """
-    home, seed = sets(settings)["SST"], settings.seeds[0]
+    home, seed = systems.sets(settings)["SST"], settings.seeds[0]
     found = {}
     for system in MAIN:
         run = main_run(settings, system, "SST", seed)
@@ -114,21 +97,25 @@ def deeplifts(settings: Settings) -> dict[tuple[str, str], EvalSpec]:
 
 def _short_runs(settings: Settings) -> Iterator[Cell]:
     """Choices that need training: each a run as short as the REGEX beside it."""
-    home, seed = sets(settings)["SST"], settings.seeds[0]
+    home, seed = systems.sets(settings)["SST"], settings.seeds[0]
     name = "REGEX" + (SHORT_RUN if "short" in settings.grid else "")
-    for choice, system in other_readings(settings).items():
+    for choice, system in systems.other_readings(settings).items():
         for a in BEST:
             ours, other = (
                 faithfulness(settings, "", home, home, a,
                              run_spec(settings, s, "SST", seed, wide=True))
-                for s in (SYSTEMS["REGEX"], system)
+                for s in (systems.SYSTEMS["REGEX"], system)
             )  # fmt: skip
             yield from _both(choice, seed, ours, other, _measures(f"{name}, {a}"))
 
 
 def _ratio(settings: Settings) -> Iterator[Cell]:
     """FRESH from SST to IMDB with the target's ratio, or rationales as long as those of SST."""
-    source, target, seed = sets(settings)["SST"], sets(settings)["IMDB"], settings.seeds[0]
+    source, target, seed = (
+        systems.sets(settings)["SST"],
+        systems.sets(settings)["IMDB"],
+        settings.seeds[0],
+    )
     for system in MAIN:
         for a in BEST:
             ours, other = (
@@ -141,14 +128,14 @@ def _ratio(settings: Settings) -> Iterator[Cell]:
 
 def _equal_columns(settings: Settings) -> Iterator[Cell]:
     """InputXGrad and IG print equal FRESH numbers in the paper: how alike are they in ours?"""
-    seed, home = settings.seeds[0], sets(settings)["SST"]
+    seed, home = settings.seeds[0], systems.sets(settings)["SST"]
     run = main_run(settings, "REGEX", "SST", seed)
     alike = tuple(faithfulness(settings, "REGEX", home, home, a, run) for a in ("xGx", "IG"))
     answers = tuple(
-        fresh(settings, "REGEX", home, target, a, each, RATIO[target.paper])
-        for source, target in pairs(settings)
+        fresh(settings, "REGEX", home, target, a, each)
+        for source, target in systems.pairs(settings)
         if source == home
-        for each in seeds_of(settings, "fresh")
+        for each in systems.seeds_of(settings, "fresh")
         for a in ("xGx", "IG")
     )
     for what, specs, read in (

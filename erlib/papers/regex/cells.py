@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -10,40 +10,10 @@ from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.papers.cells import Cell, Read
 from erlib.papers.grid import whole_grid
+from erlib.papers.regex import evaluations, systems
 from erlib.papers.regex.audit import audited
-from erlib.papers.regex.evaluations import (
-    ANSWERS,
-    ATTACK,
-    FAITHFULNESS,
-    FIVE,
-    JACCARD,
-    MEAN_OF_FIVE,
-    attacked,
-    faithfulness,
-    fresh,
-    initialisations,
-    predictions,
-    read_of,
-)
-from erlib.papers.regex.systems import (
-    ABLATIONS,
-    ATTRIBUTIONS,
-    BEST,
-    MAIN,
-    RATIO,
-    SHORT_RUN,
-    SYSTEMS,
-    System,
-    everywhere,
-    is_core,
-    is_long,
-    main_run,
-    pair_name,
-    pairs,
-    run_spec,
-    seeds_of,
-    sets,
-)
+from erlib.papers.regex.evaluations import FAITHFULNESS, FIVE, faithfulness, predictions
+from erlib.papers.regex.systems import BEST, MAIN, SHORT_RUN, System, main_run, run_spec, seeds_of
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Stage
@@ -52,9 +22,8 @@ SHORTENED = {  # what short variants are compared with, and one of these variant
     "REGEX": "IG (Mean)",
     "w/o robustness improvement": "w/o virtual adversarial training",
 }
-IN_TABLE_4 = [name for name in ABLATIONS if name not in (
+IN_TABLE_4 = [name for name in systems.ABLATIONS if name not in (
     "w/o virtual adversarial training", "w/o input gradient regularization")]  # fmt: skip
-NOT_MEASURED: Mapping[str, str] = {}
 
 
 def cells(study: Study) -> Iterator[Cell]:
@@ -92,26 +61,26 @@ def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
                         main_run(settings, "Baseline", name, seed))
             for seed in seeds_of(settings, "Baseline", name, name)
         ]
-        for name, home in sets(settings).items()
+        for name, home in systems.sets(settings).items()
     }  # fmt: skip
 
 
 def _pairs(settings: Settings) -> Iterator[Cell]:
     """Table 1, and the first column of Table 2: both systems in all 18 pairs."""
-    for (source, target), system in product(pairs(settings), MAIN):
-        row = f"{pair_name(source, target)}|{system}"
+    for (source, target), system in product(systems.pairs(settings), MAIN):
+        row = f"{systems.pair_name(source, target)}|{system}"
         for seed in seeds_of(settings, system, source.paper, target.paper):
             run = main_run(settings, system, source.paper, seed)
             for a in _attributions(settings, seed):
                 spec = faithfulness(settings, system, source, target, a, run)
                 yield Cell("table1", row, a, seed, (spec,), FAITHFULNESS)
             answers = predictions(settings, system, source, target, run)
-            yield Cell("table2", row, "Full-text", seed, (answers,), ANSWERS)
+            yield Cell("table2", row, "Full-text", seed, (answers,), evaluations.ANSWERS)
 
 
 def _ablation(settings: Settings) -> Iterator[Cell]:
     """Tables 4, 7 and 10: the variants in SST's domain."""
-    home = sets(settings)["SST"]
+    home = systems.sets(settings)["SST"]
     for label, run in ablation_runs(settings):
         for a in _attributions(settings, run.seed):
             spec = faithfulness(settings, label, home, home, a, run)
@@ -122,56 +91,55 @@ def _ablation(settings: Settings) -> Iterator[Cell]:
                 four = short if label == "REGEX" else {}  # RX-C12
                 yield Cell("table4", label, a, run.seed, (spec,), FAITHFULNESS, decides=four)
         answers = predictions(settings, label, home, home, run)
-        yield Cell("table7", label, "Full-text", run.seed, (answers,), ANSWERS)
+        yield Cell("table7", label, "Full-text", run.seed, (answers,), evaluations.ANSWERS)
 
 
 def ablation_runs(settings: Settings) -> list[tuple[str, RunSpec]]:
     """Every variant with its seeds; and what short ones compare with, as short, on their texts."""
     runs = [
         (system, main_run(settings, system, "SST", seed))
-        for system in ABLATIONS
+        for system in systems.ABLATIONS
         for seed in seeds_of(settings, system)
     ]
     return runs + [
         (system + SHORT_RUN, run_spec(settings, system, "SST", seed, wide=True))
         for system, variant in SHORTENED.items()
-        if "short" in settings.grid and is_core(settings, system)
+        if "short" in settings.grid and systems.is_core(settings, system)
         for seed in seeds_of(settings, variant)
     ]
 
 
 def _as_short(settings: Settings, label: str, a: str, seed: int) -> dict[str, Read]:
     """What claims read of a long run where the variants that it is compared with are short ones."""
-    variant = SHORTENED.get(label)
-    if variant is None or is_long(settings, variant) or not is_long(settings, label):
+    variant = SHORTENED.get(label, label)
+    if systems.is_long(settings, variant) or not systems.is_long(settings, label):
         return {}
-    home, run = sets(settings)["SST"], run_spec(settings, label, "SST", seed, wide=True)
+    home, run = systems.sets(settings)["SST"], run_spec(settings, label, "SST", seed, wide=True)
     short = faithfulness(settings, label + SHORT_RUN, home, home, a, run)
-    return {metric: read_of(short, read) for metric, read in FAITHFULNESS.items()}
+    return {metric: evaluations.read_of(short, read) for metric, read in FAITHFULNESS.items()}
 
 
 def _sweeps(settings: Settings) -> Iterator[Cell]:
     """Figures 3 and 4. The column without a name is the mean over the five attributions."""
-    home, swept = sets(settings)["SST"], settings.grid["swept"]
-    for (figure, row), system in _swept(settings).items():
+    home, swept = systems.sets(settings)["SST"], settings.grid["swept"]
+    for figure, row, system in _swept(settings):
         for seed in seeds_of(settings, "sweep"):
             run = run_spec(settings, system, "SST", seed, wide=True)
             specs = {a: faithfulness(settings, row, home, home, a, run) for a in swept}
             for a, spec in specs.items():
                 yield Cell(figure, row, a, seed, (spec,), FAITHFULNESS)
             if specs.keys() >= set(FIVE):
-                yield Cell(figure, row, "", seed, tuple(specs[a] for a in FIVE), MEAN_OF_FIVE)
+                five = tuple(specs[a] for a in FIVE)
+                yield Cell(figure, row, "", seed, five, evaluations.MEAN_OF_FIVE)
 
 
-def _swept(settings: Settings) -> dict[tuple[str, str], System]:
-    """(figure, its row) → REGEX with another λ4 or K."""
-    regex, grid = SYSTEMS["REGEX"], settings.grid
-    weights = {_printed(w): replace(regex, guided=w) for w in grid["lambdas"]}
-    shares = {_printed(k / 100): replace(regex, percent=k) for k in grid["percents"]}
-    return {
-        **{("figure-3", f"λ4 = {value}"): system for value, system in weights.items()},
-        **{("figure-4", f"K = {value}"): system for value, system in shares.items()},
-    }
+def _swept(settings: Settings) -> Iterator[tuple[str, str, System]]:
+    """(figure, its row, REGEX with another λ4 or K)."""
+    regex = systems.SYSTEMS["REGEX"]
+    for weight in settings.grid["lambdas"]:
+        yield "figure-3", f"λ4 = {_printed(weight)}", replace(regex, guided=weight)
+    for percent in settings.grid["percents"]:
+        yield "figure-4", f"K = {_printed(percent / 100)}", replace(regex, percent=percent)
 
 
 def _printed(value: float) -> str:
@@ -182,20 +150,20 @@ def _printed(value: float) -> str:
 def _initialisations(settings: Settings, table: str, *, small: bool) -> Iterator[Cell]:
     """Tables 3 and 8: each initialisation with each, itself included."""
     for system in MAIN:
-        found = initialisations(settings, system, small=small)
+        found = evaluations.initialisations(settings, system, small=small)
         for (a, first), (b, second) in product(found.items(), repeat=2):
             assert first.run is not None
             specs = tuple(dict.fromkeys((first, second)))
             row, seed = f"{a}|{system}", first.run.seed
-            yield Cell(table, row, b, seed, specs, JACCARD)
+            yield Cell(table, row, b, seed, specs, evaluations.JACCARD)
 
 
 def _attack(settings: Settings) -> Iterator[Cell]:
     """Table 6: both systems of IMDB under attack."""
     for system in MAIN:
         for seed in seeds_of(settings, system, "IMDB", "IMDB"):
-            spec = attacked(settings, system, seed)
-            for row, read in ATTACK.items():
+            spec = evaluations.attacked(settings, system, seed)
+            for row, read in evaluations.ATTACK.items():
                 yield Cell("table6", row, system, seed, (spec,), {"attack": read})
 
 
@@ -204,17 +172,17 @@ def _fresh(settings: Settings) -> Iterator[Cell]:
 
     Of every source that the profile names, both supports and five attributions.
     """
-    for (source, target), system, a in product(pairs(settings), MAIN, FIVE):
+    for (source, target), system, a in product(systems.pairs(settings), MAIN, FIVE):
         if source.paper in settings.grid["fresh"]["sources"]:
-            row = f"{pair_name(source, target)}|{system}"
+            row = f"{systems.pair_name(source, target)}|{system}"
             for seed in seeds_of(settings, "fresh"):
-                spec = fresh(settings, system, source, target, a, seed, RATIO[target.paper])
+                spec = evaluations.fresh(settings, system, source, target, a, seed)
                 for table in ("table2", "table9") if system == "REGEX" else ("table2",):
-                    yield Cell(table, row, a, seed, (spec,), ANSWERS)
+                    yield Cell(table, row, a, seed, (spec,), evaluations.ANSWERS)
 
 
 def _attributions(settings: Settings, seed: int) -> Sequence[str]:
     """All six of the first seed; of the others those that decide claims, unless the profile has
     room for more."""
-    every = everywhere(settings) or seed == settings.seeds[0]
-    return list(ATTRIBUTIONS) if every else BEST
+    every = systems.everywhere(settings) or seed == settings.seeds[0]
+    return list(systems.ATTRIBUTIONS) if every else BEST

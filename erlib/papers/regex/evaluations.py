@@ -8,22 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from erlib.config import EvalSpec, RunSpec
+from erlib.config import EvalSpec, Extraction, RunSpec
 from erlib.metrics.robustness import jaccard
 from erlib.papers.cells import F1_MACRO, Read, Reading, Spec, mean_reading, summary, text_aopc
-from erlib.papers.regex.systems import (
-    ATTRIBUTIONS,
-    Set,
-    data_spec,
-    extraction,
-    fresh_spec,
-    is_core,
-    main_run,
-    options_of,
-    run_spec,
-    sets,
-    untrained,
-)
+from erlib.papers.regex import systems
+from erlib.papers.regex.systems import ATTRIBUTIONS, Set, main_run
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 
@@ -87,21 +76,17 @@ ATTACK = {  # Table 6
 
 
 def fresh(
-    settings: Settings,
-    system: str,
-    source: Set,
-    target: Set,
-    attribution: str,
-    seed: int,
-    percent: int,
-) -> EvalSpec:
-    """Answers of a classifier that reads rationales of so many per cent of a text's words."""
+    settings: Settings, system: str, source: Set, target: Set, attribution: str, seed: int,
+    percent: int | None = None,
+) -> EvalSpec:  # fmt: skip
+    """Answers of a classifier that reads rationales: `percent` of a text's words, or the target's
+    ratio."""
     support = main_run(settings, system, source.paper, seed)
-    classifier = fresh_spec(settings, support, source, attribution, seed)
-    rationales = extraction(settings, support, attribution, percent)
-    data = replace(data_spec(settings, target, rationales), train_rows=None, dev_rows=None)
+    classifier = systems.fresh_spec(settings, support, source, attribution, seed)
+    ratio = percent or systems.RATIO[target.paper]
+    rationales = systems.extraction(settings, support, attribution, ratio)
     rows = settings.grid["fresh"].get("test_rows")
-    return EvalSpec(classifier, data, "test", "predictions", rows)
+    return _eval(settings, classifier, target, "predictions", rows, rationales)
 
 
 def faithfulness(
@@ -114,7 +99,7 @@ def faithfulness(
         method=ATTRIBUTIONS[attribution],
         variant="regex",
         protocol="regex",
-        options=options_of(settings, attribution),
+        options=systems.options_of(settings, attribution),
     )
 
 
@@ -129,14 +114,14 @@ def predictions(
 def initialisations(settings: Settings, system: str, *, small: bool) -> dict[str, EvalSpec]:
     """Initialisation → its scores by α∇α of SST's test texts."""
     count = settings.grid["small_initialisations" if small else "initialisations"]
-    home, rows = sets(settings)["SST"], settings.grid.get("erased_rows", {}).get("core")
+    home, rows = systems.sets(settings)["SST"], settings.grid.get("erased_rows", {}).get("core")
     runs = {
-        f"Init#{i}": run_spec(settings, system, "SST", seed, small=True, wide=True)
+        f"Init#{i}": systems.run_spec(settings, system, "SST", seed, small=True, wide=True)
         if small
         else main_run(settings, system, "SST", seed)
         for i, seed in enumerate(settings.seeds[:count], start=1)
     }
-    runs[UNTRAINED] = untrained(settings, small=small)
+    runs[UNTRAINED] = systems.untrained(settings, small=small)
     return {
         name: replace(
             faithfulness(settings, system, home, home, "aGa", run), kind="attributions", rows=rows
@@ -147,16 +132,19 @@ def initialisations(settings: Settings, system: str, *, small: bool) -> dict[str
 
 def attacked(settings: Settings, system: str, seed: int) -> EvalSpec:
     """What the attack makes of texts of IMDB."""
-    run, imdb = main_run(settings, system, "IMDB", seed), sets(settings)["IMDB"]
+    run, imdb = main_run(settings, system, "IMDB", seed), systems.sets(settings)["IMDB"]
     return _eval(settings, run, imdb, "attack", settings.grid["attack_rows"])
 
 
 def _rows(settings: Settings, name: str, system: str, source: Set, target: Set) -> int | None:
     """How many test texts: more where claims are decided."""
-    core = is_core(settings, system) and source.paper == target.paper == "SST"
+    core = systems.is_core(settings, system) and source.paper == target.paper == "SST"
     return settings.grid.get(name, {}).get("core" if core else "wide")
 
 
-def _eval(settings: Settings, run: RunSpec, target: Set, kind: str, rows: int | None) -> EvalSpec:
-    data = replace(data_spec(settings, target), train_rows=None, dev_rows=None)
-    return EvalSpec(run, data, "test", kind, rows)
+def _eval(
+    settings: Settings, run: RunSpec, target: Set, kind: str, rows: int | None,
+    rationales: Extraction | None = None,
+) -> EvalSpec:  # fmt: skip
+    data = systems.data_spec(settings, target, rationales)
+    return EvalSpec(run, replace(data, train_rows=None, dev_rows=None), "test", kind, rows)

@@ -6,22 +6,21 @@ what it would tell of failed.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy.stats import binomtest, friedmanchisquare, rankdata, studentized_range
 
 from erlib.metrics.faithfulness import aopc
 from erlib.papers.holes import remark_of
+from erlib.papers.means import Facts, means
+from erlib.papers.regex import systems
 from erlib.papers.regex.audit import OTHER_DEEPLIFTS, deeplifts
 from erlib.papers.regex.evaluations import FIVE, MEASURES, UNTRAINED, WORDS
 from erlib.papers.regex.figures import swept
-from erlib.papers.regex.systems import ATTRIBUTIONS, BEST, MAIN, SHORT_RUN, SYMBOLS, is_long
+from erlib.papers.regex.systems import ATTRIBUTIONS, BEST, MAIN, RATIO, SHORT_RUN
 from erlib.papers.study import Study
 from erlib.reports.markup import counted
 
-Facts = dict[str, Any]
 PARTS = {
     "robustness": "w/o robustness improvement",
     "adversarial": "w/o virtual adversarial training",
@@ -32,10 +31,9 @@ PARTS = {
 
 def in_domain(study: Study) -> Facts:
     """Means in SST's domain: sufficiency_aGa_REGEX and so on."""
-    home = _by_pair(study, "table1").query("pair == 'SST->SST'")
-    means = home.groupby(["metric", "column", "system"])["value"].mean()
+    found = {m: means(study, "table1", m, start="SST->SST|", every=True) for m in WORDS}
     return {
-        f"{WORDS[m]}_{a}_{system}": means[m, a, system]
+        f"{WORDS[m]}_{a}_{system}": found[m].loc[f"SST->SST|{system}", a]
         for m in WORDS
         for a in BEST
         for system in MAIN
@@ -94,16 +92,13 @@ def undefined(study: Study) -> Facts:
 
 def rationales(study: Study) -> Facts:
     """Mean F1 over the pairs of FRESH's sources, of the full text and by attribution."""
-    sources = study.settings.grid["fresh"]["sources"]
-    found = _by_pair(study, "table2")
-    found = found[found["pair"].str.split("->").str[0].isin(sources)]
-    by_pair = found.groupby(["system", "column", "pair"])["value"].mean()  # seeds first
-    means = by_pair.groupby(["system", "column"]).mean()
-    said = {
-        system: ", ".join(f"{_symbol(a)} {means[system, a]:.1f}" for a in ("Full-text", *FIVE))
-        for system in MAIN
-    }
-    return {"sources": " and ".join(sources), **said}
+    sources, found = study.settings.grid["fresh"]["sources"], means(study, "table2", every=True)
+    facts: Facts = {"sources": " and ".join(sources)}
+    for system in MAIN:
+        names = [f"{s}->{t}|{system}" for s in sources for t in RATIO]
+        mean = found.reindex(names).mean()
+        facts[system] = ", ".join(f"{_symbol(a)} {mean[a]:.1f}" for a in ("Full-text", *FIVE))
+    return facts
 
 
 def agreement(study: Study, table: str) -> Facts:
@@ -128,7 +123,7 @@ def parts(study: Study) -> Facts:
     short = "REGEX" + SHORT_RUN
 
     def against(system: str) -> str:
-        return "REGEX" if is_long(study.settings, system) or short not in means else short
+        return "REGEX" if systems.is_long(study.settings, system) or short not in means else short
 
     return {part: means[system] - means[against(system)] for part, system in PARTS.items()}
 
@@ -223,22 +218,12 @@ def over_random(study: Study) -> Facts:
 
 
 def _symbol(attribution: str) -> str:
-    return SYMBOLS.get(attribution, attribution)
-
-
-def _by_text(table: pd.DataFrame, column: str) -> pd.Series:
-    return aopc(table, column).droplevel("method")
-
-
-def _by_pair(study: Study, table: str) -> pd.DataFrame:
-    """The numbers of a table whose rows are pairs and systems."""
-    found = study.numbers(study.of(table))
-    found[["pair", "system"]] = found["row"].str.split("|", expand=True)
-    return found
+    return systems.SYMBOLS.get(attribution, attribution)
 
 
 def _compared(study: Study) -> pd.DataFrame:
     """Table 1 in pairs and seeds of which both systems are trained, and all attributions taken."""
-    found = _by_pair(study, "table1")
+    found = study.numbers(study.of("table1"))
+    found[["pair", "system"]] = found["row"].str.split("|", expand=True)
     found = found[found.groupby(["pair", "seed"])["trained"].transform("all")]
     return found[found["pair"].isin(found.loc[found["column"] == "RAND", "pair"])]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from erlib.config import (
     CheckpointRule,
@@ -16,7 +15,6 @@ from erlib.config import (
     Term,
     term,
 )
-from erlib.errors import unknown
 from erlib.parameters import Settings
 
 MAIN = ("Baseline", "REGEX")
@@ -195,25 +193,16 @@ def run_spec(
     does the Baseline beside them, which has as many more steps of the task's loss alone.
     `small`: the second size of model, of Table 8.
     """
-    if isinstance(system, str):
-        if system not in SYSTEMS:
-            raise unknown("system", system, SYSTEMS)
-        system = SYSTEMS[system]
-    grid = settings.grid
-    recipe = "optimiser" if source == "SST" else "others"
-    data = data_spec(settings, sets(settings)[source])
+    made = SYSTEMS[system] if isinstance(system, str) else system
     baseline = RunSpec(
-        data=replace(data, **_sizes(settings, recipe)),
-        model=ModelSpec(**(grid["second_model"] if small else grid["model"])),
-        objective=(term("task"),),
-        optimiser=_optimiser(settings, recipe),
+        data_spec(settings, sets(settings)[source]),
+        ModelSpec(**settings.grid["second_model" if small else "model"]),
         seed=seed,
     )
-    spec = replace(baseline, objective=objective(settings, system))
-    if wide and "short" in grid:
-        data = replace(spec.data, **_sizes(settings, "short"))
-        optimiser = _optimiser(settings, "short")
-        return replace(spec, data=data, optimiser=optimiser, start=baseline)
+    baseline = _sized(settings, "optimiser" if source == "SST" else "others", baseline)
+    spec = replace(baseline, objective=objective(settings, made))
+    if wide and "short" in settings.grid:
+        return replace(_sized(settings, "short", spec), start=baseline)
     return spec
 
 
@@ -252,9 +241,8 @@ def fresh_spec(
 ) -> RunSpec:
     """A classifier that sees nothing but the rationales of `support`."""
     rationales = extraction(settings, support, attribution, RATIO[source.paper])
-    data = replace(data_spec(settings, source, rationales), **_sizes(settings, "fresh"))
     spec = run_spec(settings, "Baseline", source.paper, seed)
-    return replace(spec, data=data, optimiser=_optimiser(settings, "fresh"))
+    return _sized(settings, "fresh", replace(spec, data=data_spec(settings, source, rationales)))
 
 
 def extraction(settings: Settings, support: RunSpec, attribution: str, percent: int) -> Extraction:
@@ -273,16 +261,16 @@ def options_of(settings: Settings, attribution: str) -> Choices:
     return (("steps", settings.grid["points"]),) if attribution == "IG" else ()
 
 
-def _sizes(settings: Settings, name: str) -> dict[str, Any]:
-    """Rows of the splits that the profile's recipe of this name sets for itself."""
+def _sized(settings: Settings, name: str, spec: RunSpec) -> RunSpec:
+    """The run with the rows and steps of one of the profile's recipes, and with the paper's
+    checkpoint: the epoch of the best dev F1."""
     recipe = settings.grid.get(name, {})
-    return {k: recipe[k] for k in ("train_rows", "dev_rows") if k in recipe}
-
-
-def _optimiser(settings: Settings, name: str) -> OptimiserSpec:
-    """The profile's options, with the paper's checkpoint: the epoch of the best dev F1."""
-    grid = settings.grid
-    own = {k: grid[name][k] for k in ("epochs", "batch_size") if k in grid.get(name, {})}
-    options = {**grid["optimiser"], **own}
-    rule = CheckpointRule("dev_f1_macro", "max", patience=None)
-    return OptimiserSpec(**options, betas=(0.9, 0.999), clip=1.0, checkpoint=rule)
+    rows = {k: recipe[k] for k in ("train_rows", "dev_rows") if k in recipe}
+    steps = {k: recipe[k] for k in ("epochs", "batch_size") if k in recipe}
+    optimiser = OptimiserSpec(
+        **{**settings.grid["optimiser"], **steps},
+        betas=(0.9, 0.999),
+        clip=1.0,
+        checkpoint=CheckpointRule("dev_f1_macro", "max", patience=None),
+    )
+    return replace(spec, data=replace(spec.data, **rows), optimiser=optimiser)

@@ -19,15 +19,7 @@ from erlib.metrics.ranking import at_least_one
 from erlib.models import Classifier
 from erlib.papers.holes import as_table, or_hole
 from erlib.papers.regex.audit import rank_correlation
-from erlib.papers.regex.systems import (
-    GUIDED,
-    MAIN,
-    PERCENT,
-    SYSTEMS,
-    main_run,
-    objective,
-    run_spec,
-)
+from erlib.papers.regex.systems import GUIDED, MAIN, PERCENT, SYSTEMS, main_run, objective, run_spec
 from erlib.papers.study import Study
 from erlib.training.notes import noted
 from erlib.training.rows import rows_of
