@@ -309,7 +309,6 @@ def runs_command(options: argparse.Namespace) -> int:
     remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
     models that no profile keeps."""
     from erlib.training.listing import runs_table
-    from erlib.training.runs import restored_folder
     from erlib.training.store import open_store
 
     store = open_store()
@@ -342,6 +341,8 @@ def runs_command(options: argparse.Namespace) -> int:
     elif options.action == "restore":
         if not options.run:
             raise ValueError("which run? `python -m erlib runs restore HASH`")
+        from erlib.training.runs import restored_folder
+
         print(f"{restored_folder(options.run)} has its model, and keeps it")
     else:
         removed = store.collect_garbage() + (store.forget("failed") if options.failed else [])

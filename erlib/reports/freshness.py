@@ -31,6 +31,7 @@ from erlib.provenance import source_hash, surroundings
 from erlib.reports.footer import provenance
 from erlib.reports.ledger import read_rows, reports_folder, write_whole
 from erlib.reports.staging import own_files
+from erlib.training import kinds, pilot  # noqa: F401  (registered below)
 from erlib.training.evaluations import KINDS
 from erlib.training.store import read_seal
 from erlib.training.updates import UPDATES
