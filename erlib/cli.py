@@ -60,6 +60,9 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="from the archives in reports/<profile>/results: no corpus, no training",
     )
+    run.add_argument(
+        "--force", action="store_true", help="execute reports that are up to date, too"
+    )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
 
@@ -131,13 +134,13 @@ def run_command(options: argparse.Namespace) -> int:
 
         files = [archive_file(paper, options.profile, project_root()) for paper in chosen]
         with from_archives(files):
-            return _make_reports(settings, parameters)
+            return _make_reports(settings, parameters, force=True)
     if options.retry_failed:
         from erlib.training.store import open_store
 
         forgotten = open_store().forget("failed")
         print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
-    return _make_reports(settings, parameters)
+    return _make_reports(settings, parameters, force=options.force)
 
 
 def _beside_archives(options: argparse.Namespace) -> str:
@@ -146,15 +149,17 @@ def _beside_archives(options: argparse.Namespace) -> str:
         "--seeds": options.seeds,
         "--data": options.data,
         "--retry-failed": options.retry_failed,
+        "--force": options.force,
         "--plan": options.plan,
     }
     return ", ".join(name for name, value in given.items() if value)
 
 
-def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> int:
+def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, force: bool) -> int:
     from erlib.notebooks import execute
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
+    from erlib.reports.freshness import why_again
 
     failed: list[str] = []
     profile = parameters["profile"]
@@ -164,7 +169,10 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> 
             f"seeds {', '.join(map(str, chosen.seeds))}"
         )
         try:
-            print(f"erlib: report {execute(paper, parameters, project_root())}")
+            if force or why_again(chosen, project_root()):
+                print(f"erlib: report {execute(paper, parameters, project_root())}")
+            else:
+                print("erlib: its report is up to date; --force executes it again")
         except Exception as error:  # one notebook does not stop the next
             failed.append(f"{paper} stopped in {error}; its report is left as it was")
             print(f"erlib: {failed[-1]}", file=sys.stderr)
@@ -303,7 +311,6 @@ def runs_command(options: argparse.Namespace) -> int:
     remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
     models that no profile keeps."""
     from erlib.training.listing import runs_table
-    from erlib.training.runs import restored_folder
     from erlib.training.store import open_store
 
     store = open_store()
@@ -336,6 +343,8 @@ def runs_command(options: argparse.Namespace) -> int:
     elif options.action == "restore":
         if not options.run:
             raise ValueError("which run? `python -m erlib runs restore HASH`")
+        from erlib.training.runs import restored_folder
+
         print(f"{restored_folder(options.run)} has its model, and keeps it")
     else:
         removed = store.collect_garbage() + (store.forget("failed") if options.failed else [])

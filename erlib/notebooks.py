@@ -22,7 +22,7 @@ from erlib.catalogue import paper as paper_named
 from erlib.config import store_root
 from erlib.parameters import check_parameters
 from erlib.reports import render_notebook
-from erlib.reports.freshness import record_sources, text_sources
+from erlib.reports.freshness import made_with, record_sources, text_sources
 from erlib.reports.ledger import reports_folder
 from erlib.reports.staging import publish, staged
 
@@ -52,7 +52,7 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     reports = reports_folder(profile, root)
     reports.mkdir(parents=True, exist_ok=True)
     failed = reports / f"{name}.failed.ipynb"
-    written = text_sources(paper, profile, root)
+    written = {**text_sources(paper, profile, root), **made_with(settings)}
     os.environ["ERLIB_TERMINAL_BAR"] = "1"
     with staged() as stage, TemporaryDirectory(prefix="erlib-kernel-") as sockets:
         made = reports_folder(profile, stage) / f"{name}.ipynb"

@@ -177,7 +177,7 @@ def clone(tmp_path: Path) -> Clone:
 
 VARIABLES = ["ERLIB_DATA", "ERLIB_CACHE", "ERLIB_STORE", "ERLIB_NO_VENV", "ERLIB_PIP_ARGS"]
 OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--retry-failed",
-           "--from-results", "--plan", "--lab", "--help"]  # fmt: skip
+           "--force", "--from-results", "--plan", "--lab", "--help"]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", ["run_all.sh", "run_tests.sh"])

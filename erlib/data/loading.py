@@ -8,11 +8,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow.compute as pc
-from datasets import Dataset
 
 from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
 from erlib.data.hub import hub_rows, hub_splits
@@ -23,6 +21,9 @@ from erlib.data.planted import parts_of, plant
 from erlib.data.schema import to_dataset
 from erlib.data.splits import SPLITS
 from erlib.errors import unknown
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,8 @@ def _counted(name: str, source: str) -> CorpusReport:
     splits = _splits(info, source)
     if not splits:
         read_split(name, "train", source)  # raises, and says what would fix it
+    import pyarrow.compute as pc
+
     sizes, dropped, marked, words = {}, dict[str, int](), 0, 0
     base, rule, _ = parts_of(name)
     seen: dict[str, str] = {}

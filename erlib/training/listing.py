@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from erlib.training.checkpoints import LOG_FILE, VANISHED
 from erlib.training.failures import FAILED, FAILURE_FILE, is_lacking, why
-from erlib.training.store import Sealed, Store
+from erlib.training.store import LOG_FILE, VANISHED, Sealed, Store
 
 
 def runs_table(store: Store) -> pd.DataFrame:

@@ -13,13 +13,12 @@ import pandas as pd
 from erlib.config import RunSpec, check_executor, run_spec_from_dict
 from erlib.models.precision import refuse, warn_if_slow
 from erlib.provenance import default_device
-from erlib.training.checkpoints import VANISHED
 from erlib.training.failures import WorkerKilled
 from erlib.training.identity import run_hash
 from erlib.training.listing import remarks, run_label, vanished_words
 from erlib.training.making import fail, finished, make_run, origins, steps_of, with_origins
 from erlib.training.progress import progress_bar
-from erlib.training.store import Sealed, Store, StorePath, open_store
+from erlib.training.store import VANISHED, Sealed, Store, StorePath, open_store
 from erlib.training.workers import side_by_side, worker_count
 
 REPLACEMENTS = 2  # seeds that may follow a lost one

@@ -36,6 +36,8 @@ from erlib.data.known import NeedsCorpus, results_only
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
+LOG_FILE = "log.txt"  # of a run: what its owner should know of how it went
+VANISHED = "vanished"  # of an epoch: the losses that moved no weight (see `vanishing`)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 PATIENCE = 60.0  # seconds between two words on what another process is making
 StorePath = str | os.PathLike[str] | None
