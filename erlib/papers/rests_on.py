@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import pandas as pd
 
 from erlib.data.standing import STAND_IN, standing
-from erlib.papers.cells import Cell
+from erlib.papers.cells import Cell, run_behind
 from erlib.papers.hours import places_of
-from erlib.papers.study import Study, run_behind
+from erlib.papers.study import Study
 from erlib.reports.criteria import Criterion, criteria
 
 Corpus = tuple[str, str]  # name, source

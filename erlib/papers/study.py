@@ -13,7 +13,7 @@ import pandas as pd
 from erlib.catalogue import Paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.models import Classifier, load_classifier
-from erlib.papers.cells import Cell, Read, Reading, Spec
+from erlib.papers.cells import Cell, Read, Reading, Spec, run_behind
 from erlib.papers.holes import failed
 from erlib.papers.trained import judged_by, untrained_models
 from erlib.parameters import Settings
@@ -63,6 +63,10 @@ class Study:
     def of(self, *tables: str) -> list[Cell]:
         """The cells of these tables."""
         return [cell for cell in self.cells if cell.table in tables]
+
+    def measured(self, *tables: str) -> list[Cell]:
+        """Those of which nothing failed."""
+        return [cell for cell in self.of(*tables) if self.has(*cell.specs)]
 
     def has(self, *specs: Spec) -> bool:
         """Is there a result of all of these?"""
@@ -180,11 +184,6 @@ def by_metric(numbers: pd.DataFrame) -> pd.DataFrame:
         for place, one in numbers.groupby(keys, sort=False)
     ]
     return pd.DataFrame(rows, columns=[*keys, *numbers["metric"].unique()])
-
-
-def run_behind(spec: Spec) -> RunSpec | None:
-    """The run that a description is, or measures."""
-    return spec.run if isinstance(spec, EvalSpec) else spec
 
 
 @lru_cache(maxsize=4096)
