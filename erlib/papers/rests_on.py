@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from erlib.data.standing import SAMPLE, STAND_IN, standing
-from erlib.papers.cells import Cell
+from erlib.papers.cells import Cell, run_behind
 from erlib.papers.grid import runs_of
 from erlib.papers.hours import places_of
-from erlib.papers.study import Study, run_behind
+from erlib.papers.study import Study
 from erlib.reports.criteria import Criterion, criteria
 from erlib.reports.markup import counted
 from erlib.training.runs import seedless

@@ -13,7 +13,7 @@ import pandas as pd
 from erlib.catalogue import Paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.models import Classifier, load_classifier
-from erlib.papers.cells import Cell, Read, Reading, Spec
+from erlib.papers.cells import Cell, Read, Reading, Spec, run_behind
 from erlib.papers.holes import failed
 from erlib.papers.trained import judged_by, untrained_models
 from erlib.parameters import Settings
@@ -83,6 +83,10 @@ class Study:
     def waits(self, cells: Iterable[Cell]) -> bool:
         """Is something that these are read from still to be measured?"""
         return not self.lacking.isdisjoint(spec for cell in cells for spec in cell.specs)
+
+    def measured(self, *tables: str) -> list[Cell]:
+        """Those of which nothing failed."""
+        return [cell for cell in self.of(*tables) if self.has(*cell.specs)]
 
     def has(self, *specs: Spec) -> bool:
         """Is there a result of all of these?"""
@@ -203,11 +207,6 @@ def by_metric(numbers: pd.DataFrame) -> pd.DataFrame:
         for place, one in numbers.groupby(keys, sort=False)
     ]
     return pd.DataFrame(rows, columns=[*keys, *numbers["metric"].unique()])
-
-
-def run_behind(spec: Spec) -> RunSpec | None:
-    """The run that a description is, or measures."""
-    return spec.run if isinstance(spec, EvalSpec) else spec
 
 
 @lru_cache(maxsize=4096)

@@ -15,9 +15,9 @@ import pandas as pd
 import torch
 
 from erlib.attributions import equal_by_construction
-from erlib.config import EvalSpec, RunSpec
+from erlib.config import RunSpec
 from erlib.metrics.cartography import cartography, nearest_distance
-from erlib.papers.agreement.systems import last_epoch
+from erlib.papers.cells import Spec
 from erlib.papers.study import Study
 from erlib.training.identity import run_hash
 from erlib.training.store import open_store
@@ -48,10 +48,6 @@ class Agreements:
     of: Mapping[str, pd.DataFrame]
     gaps: pd.DataFrame
 
-    def at(self, metric: str, epoch: int) -> pd.DataFrame:
-        """[text, pair] after an epoch."""
-        return self.of[metric].loc[epoch]
-
 
 @dataclass(frozen=True)
 class Predicted:
@@ -63,16 +59,15 @@ class Predicted:
 
 def agreements(study: Study, run: RunSpec) -> Agreements:
     """Agreement after every epoch."""
-    return study.once(
-        ("agreements", run), lambda: _agreements(study.each_epoch(run, run.each_epoch[1]))
-    )
+    each = run.each_epoch[1]
+    return study.once(("agreements", run), lambda: _agreements(study.each_epoch(run, each)))
 
 
 def pairs_of(
     study: Study, run: RunSpec, metric: str = "pearson_r", epoch: int | None = None
 ) -> pd.DataFrame:
-    """[text, pair] of a run, after its last epoch unless given."""
-    return agreements(study, run).at(metric, epoch or last_epoch(run))
+    """[text, pair] of a run, after its last epoch unless given; none stops early."""
+    return agreements(study, run).of[metric].loc[epoch or run.optimiser.epochs]
 
 
 def text_means(
@@ -86,11 +81,13 @@ def text_means(
     return pairs_of(study, run, metric, epoch)[list(pairs)].mean(axis=1)
 
 
-def under_dropout(study: Study, spec: EvalSpec) -> dict[str, pd.DataFrame]:
+def under_dropout(study: Study, spec: Spec) -> dict[str, pd.DataFrame]:
     """By metric [text, pair] of the kept model, explained with dropout on."""
-    of = study.once(
-        ("dropout", spec), lambda: _agreements(study.texts(spec, keep=False).assign(epoch=0)).of
-    )
+
+    def made() -> Agreements:
+        return _agreements(study.texts(spec, keep=False).assign(epoch=0))
+
+    of = study.once(("dropout", spec), made).of
     return {metric: table.loc[0] for metric, table in of.items()}
 
 
@@ -108,11 +105,9 @@ def _agreements(table: pd.DataFrame) -> Agreements:
 def predicted(study: Study, run: RunSpec, *, dropout: bool = False) -> Predicted:
     """Predictions on test texts after every epoch, in evaluation mode or with dropout on."""
     each, kept = run.each_epoch[2 if dropout else 0], int(study.value(run, "best_epoch"))
-
-    def read() -> Predicted:
-        return _predicted(study.each_epoch(run, each), kept)
-
-    return study.once(("predicted", each, run), read)
+    return study.once(
+        ("predicted", each, run), lambda: _predicted(study.each_epoch(run, each), kept)
+    )
 
 
 def _predicted(table: pd.DataFrame, kept: int) -> Predicted:
@@ -130,15 +125,15 @@ def map_of(study: Study, run: RunSpec, *, dropout: bool = False) -> pd.DataFrame
     return predicted(study, run, dropout=dropout).map
 
 
-def curvature_of(study: Study, spec: EvalSpec) -> pd.DataFrame:
+def curvature_of(study: Study, spec: Spec) -> pd.DataFrame:
     """[text, (norm, sum, min_dist)]: grad norm, its cheaper relative and min dist."""
-    return study.once(("curvature", spec), lambda: _curvature(study.texts(spec, keep=False)))
 
+    def made() -> pd.DataFrame:
+        table = study.texts(spec, keep=False).set_index("id")
+        states = torch.tensor(np.stack(table["state"].to_numpy()))
+        return table.assign(min_dist=nearest_distance(states))[["norm", "sum", "min_dist"]]
 
-def _curvature(table: pd.DataFrame) -> pd.DataFrame:
-    states = torch.tensor(np.stack(table["state"].to_numpy()))
-    table = table.assign(min_dist=nearest_distance(states))
-    return table.set_index("id")[["norm", "sum", "min_dist"]]
+    return study.once(("curvature", spec), made)
 
 
 def minutes(study: Study, run: RunSpec) -> float:

@@ -12,13 +12,7 @@ from erlib.config import DataSpec
 from erlib.metrics.cartography import GROUPS
 from erlib.papers.agreement.cells import ATTRIBUTES, TABLE_1, of_model
 from erlib.papers.agreement.reads import STATISTICS
-from erlib.papers.agreement.search import (
-    accepted,
-    base_score,
-    chosen_weight,
-    searched,
-    tried,
-)
+from erlib.papers.agreement.search import accepted, base_score, chosen_weight, searched, tried
 from erlib.papers.agreement.systems import MODELS, SETS, count_of, data_spec, tasks
 from erlib.papers.report import beside_printed, remarked
 from erlib.papers.study import Study

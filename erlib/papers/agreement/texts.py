@@ -6,16 +6,16 @@ A text belongs to a cartography group by how often the run itself classified it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
 from scipy.stats import combine_pvalues, mannwhitneyu
 
 from erlib.metrics.cartography import GROUPS
+from erlib.metrics.correlations import fisher_mean, fisher_test
 from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.agreement.agreements import METRICS
-from erlib.papers.agreement.correlations import fisher_mean, fisher_test
 from erlib.papers.agreement.systems import COMPARED, MODELS, VARIANTS, tasks
 from erlib.papers.cells import Reading
 from erlib.papers.study import Study
@@ -50,10 +50,7 @@ def table_2_tests(study: Study) -> pd.DataFrame:
     dagger is for a variant that is above both others, of trained models only.
     """
     rows = []
-    for model, task, metric in (
-        (model, task, metric) for model in MODELS for task in tasks(study.settings)
-        for metric in METRICS
-    ):  # fmt: skip
+    for model, task, metric in product(MODELS, tasks(study.settings), METRICS):
         place = f"{model}|{task.paper}"
         seeds = shared(*(read(study, "table2", place, v, metric) for v in VARIANTS))
         if not seeds:  # of one of them every run failed
@@ -142,13 +139,9 @@ def _texts(reading: Reading) -> pd.Series:
 
 def combined(ps: list[float]) -> dict[str, float]:
     """How many seeds were tested, and Stouffer's combination of their p; NaN of none."""
-    if not ps:
-        return {"seeds": 0, "p": float("nan")}
     bounded = np.clip(ps, 1e-300, 1 - 1e-16)
-    return {
-        "seeds": len(ps),
-        "p": float(combine_pvalues(bounded, method="stouffer").pvalue),
-    }
+    p = combine_pvalues(bounded, method="stouffer").pvalue if ps else np.nan
+    return {"seeds": len(ps), "p": float(p)}
 
 
 def correlation_tests(study: Study) -> pd.DataFrame:
@@ -159,21 +152,9 @@ def correlation_tests(study: Study) -> pd.DataFrame:
     numbers = study.numbers(study.of("table11")).query("texts > 0")
     rows = []
     for (row, variant), cell in numbers.groupby(["row", "column"], sort=False):
-        statistic, paper, attribute = row.split("|")
         r, texts = fisher_mean(cell["value"]), int(cell["texts"].min())
-        low, high, p = fisher_test(r, texts)
-        rows.append(
-            {
-                "statistic": statistic,
-                "set": paper,
-                "attribute": attribute,
-                "variant": variant,
-                "seeds": len(cell),
-                "texts": texts,
-                "r": r,
-                "low": low,
-                "high": high,
-                "p": p,
-            }
-        )
+        place = dict(zip(("statistic", "set", "attribute"), row.split("|"), strict=True))
+        counts = {"variant": variant, "seeds": len(cell), "texts": texts}
+        test = dict(zip(("low", "high", "p"), fisher_test(r, texts), strict=True))
+        rows.append({**place, **counts, "r": r, **test})
     return pd.DataFrame(rows)
