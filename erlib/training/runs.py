@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from erlib.config import RunSpec, check_executor, run_spec_from_dict
+from erlib.config import RunSpec, check_executor, listed, run_spec_from_dict
 from erlib.models.precision import refuse, warn_if_slow
 from erlib.provenance import default_device
 from erlib.training.failures import WorkerKilled
@@ -38,8 +38,8 @@ def run(
     replaced: its row has no scores, and the others are trained.
     """
     check_executor(executor)
+    wanted = list(dict.fromkeys(listed(specs, RunSpec, "erlib.run")))
     kept, device = open_store(store), device or default_device()
-    wanted = list(dict.fromkeys(specs))
     taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
     for spec in wanted:
         taken.setdefault(seedless(spec), set()).add(spec.seed)
