@@ -20,7 +20,9 @@ from erlib.attributions.explained import Target, class_of
 from erlib.attributions.registry import method as registered
 from erlib.data.encoding import Encoded
 from erlib.metrics.agreement import agreement, kendall, pair_means
+from erlib.metrics.erasure import predicted, whole
 from erlib.metrics.method_ranks import FEWEST, above_floor, method_ranks
+from erlib.metrics.normalised_aopc import drops, normalised
 from erlib.metrics.plausibility import auc
 from erlib.metrics.word_erasure import WordEraser, erasers, leave_one_out, word_faithfulness
 from erlib.models.classifier import Classifier
@@ -29,6 +31,7 @@ from erlib.reports.markup import Html, counted, table_html
 from erlib.reports.pages import page
 
 LONGEST = 128  # words of a text whose words are left out one by one
+EVERY_ORDER = 8  # words of a text of which every set is removed, to normalise by: 256 passes
 SHOWN = 5  # texts whose heat maps are shown
 FLOOR = "random"
 
@@ -40,18 +43,22 @@ TITLES = {
     "interval": "95 % interval",
     "comprehensiveness": "comprehensiveness ↑",
     "sufficiency": "sufficiency ↓",
+    "normalised_aopc": "normalised AOPC ↑",
     "leave_one_out": "τ with leave-one-out ↑",
     "plausibility": "plausibility, AUC ↑",
     "agreement": "τ with the others",
     "seconds": "seconds per text",
     "equal_to": "equal to",
 }
+PER_TEXT = ("normalised_aopc", "leave_one_out", "plausibility")  # NaN where a text has none
 LATEX = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "τ": r"$\tau$", "−": "$-$"}
 LEGEND = (
     "Faithfulness is comprehensiveness less sufficiency: by how much surer of the explained class "
     "the model is with the best words alone than without them, a mean over 1, 5, 10, 20 and 50 % "
-    "of the words. Intervals and ranks are over texts drawn again. τ is Kendall’s, of the sizes "
-    "of scores. Plausibility is measured against the rationales given."
+    "of the words. AOPC is normalised by the best and the worst of all orders, for texts of at "
+    f"most {EVERY_ORDER} words whose predicted class is explained. Intervals and ranks are over "
+    "texts drawn again. τ is Kendall’s, of the sizes of scores. Plausibility is measured against "
+    "the rationales given."
 )
 
 
@@ -197,16 +204,31 @@ def _measured(
     frame["faithfulness"] = frame["comprehensiveness"] - frame["sufficiency"]
     short = [i for i, text in enumerate(asked) if text.words <= LONGEST]
     left = {i: np.abs(leave_one_out(asked[i])) for i in short}
-    columns: dict[str, list[float]] = {"leave_one_out": [], "plausibility": []}
+    all_sets = {i: drops(text.witness.classifier, text.text) for i, text in _short(asked)}
+    columns: dict[str, list[float]] = {name: [] for name in PER_TEXT}
     for arrays in scores.values():
         sizes = [np.abs(array) for array in arrays]
         tau = dict(zip(short, kendall([sizes[i] for i in short], list(left.values())), strict=True))
         columns["leave_one_out"] += [float(tau.get(i, np.nan)) for i in range(len(asked))]
+        columns["normalised_aopc"] += [
+            normalised(all_sets[i], array)[0] if i in all_sets else np.nan
+            for i, array in enumerate(arrays)
+        ]
         columns["plausibility"] += [
             np.nan if bits is None else auc(size, bits)
             for size, bits in zip(sizes, marks, strict=True)
         ]
     return frame.assign(**columns)
+
+
+def _short(asked: Sequence[WordEraser]) -> list[tuple[int, WordEraser]]:
+    """The texts whose AOPC is normalised: few words, and the class explained is predicted."""
+    return [
+        (i, text)
+        for i, text in enumerate(asked)
+        if text.words <= EVERY_ORDER
+        and text.target == predicted(text.witness.ask([whole(text.text)])[0])
+    ]
 
 
 @dataclass(frozen=True)
@@ -227,7 +249,7 @@ class Comparison:
         names = list(self.attributions)
         same = {name: other for name, (other, _) in self.equal.items()}
         ranks = method_ranks(self._faithfulness(), same)
-        measured = ["comprehensiveness", "sufficiency", "leave_one_out", "plausibility"]
+        measured = ["comprehensiveness", "sufficiency", *PER_TEXT]
         means = self.per_text.groupby("method")[measured].mean()
         table = ranks.rename(columns={"mean": "faithfulness"}).join(means)
         if len(names) > 1:

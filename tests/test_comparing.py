@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -60,6 +61,33 @@ def test_scores_made_elsewhere_are_judged_like_any_others(model):
     ]
     p = model.predict([words]).iloc[0, 2]
     assert first["comprehensiveness"] == pytest.approx(p - np.mean(without), abs=1e-6)
+
+
+def test_the_best_of_all_orders_has_a_normalised_aopc_of_one(model):
+    text = ["great", "dull", "film"]
+    target = int(model.predict([text]).iloc[0, 1:].astype(float).argmax())
+
+    full = probability_without(model, text, (), target)
+    aopc = {
+        order: np.mean(
+            [full - probability_without(model, text, order[:k], target) for k in (1, 2, 3)]
+        )
+        for order in permutations(range(3))
+    }
+    best = max(aopc, key=aopc.get)
+    scores = [3.0 - best.index(word) for word in range(3)]
+    found = erlib.compare(model, [text], ["random"], scores={"best": [scores]})
+    assert found.to_pandas().loc["best", "normalised_aopc"] == pytest.approx(1.0, abs=1e-6)
+
+
+def probability_without(model, words, gone, target):
+    """p of the target with [PAD] for the pieces of these words."""
+    [encoded] = model.encode([words])
+    inputs = model.batch([encoded]).inputs
+    for token, word in enumerate(encoded.word_ids):
+        if word in gone:
+            inputs["input_ids"][0, token] = model.tokenizer.pad_token_id
+    return float(model.forward(inputs).logits[0].detach().double().softmax(0)[target])
 
 
 def test_there_is_a_row_for_each_method_and_equal_ones_are_named(found):

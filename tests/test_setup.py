@@ -146,7 +146,7 @@ assert main(["runs", "ls"]) == 0
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": str(ROOT), "ERLIB_STORE": str(tmp_path / "store")},
         capture_output=True,
         text=True,
         timeout=120,
