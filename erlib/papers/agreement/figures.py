@@ -7,14 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from erlib.metrics.agreement import kendall, pearson
 from erlib.papers.agreement.agreements import METRICS, map_of, text_means
 from erlib.papers.agreement.cells import CURVES
 from erlib.papers.agreement.systems import MODELS, SETS, task_named
 from erlib.papers.study import Study
-from erlib.reports.panels import band, heat_map, legend_below
+from erlib.reports.panels import Drawn, band, heat_map, legend_below
 from erlib.reports.style import BLUE, GREY, SIZED, VERMILION, figure_style, new_figure
 
 # Figure 1 of the paper: two explanations of one sentence.
@@ -26,7 +25,6 @@ TOY = {
 VARIANT_COLOURS = {"Base": GREY, "Conicity": BLUE, "Tying": VERMILION}
 MARKERS = {"Base": ("o", VERMILION), "Tying": ("x", BLUE)}  # of Figure 3
 AXES = {"kendall": "Kendall's τ", "pearson": "Pearson's r"}
-Drawn = tuple[Figure, pd.DataFrame]
 
 
 def toy_agreement() -> tuple[float, float]:

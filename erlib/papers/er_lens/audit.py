@@ -81,7 +81,7 @@ def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Ite
     every = evaluations.erasure_specs(settings, run)
 
     def cell(
-        departure: str, technique: str, measure: str, altered: Altered = pd.DataFrame.copy,
+        departure: str, technique: str, measure: str, altered: Altered | None = None,
         said: str = "", other: EvalSpec | None = None,
     ) -> Cell:  # fmt: skip
         own = every[technique]
@@ -102,10 +102,10 @@ def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Ite
             yield cell("ours: tokens ranked by |score|", technique, measure, other=other)
 
 
-def _area(measure: str, index: int, altered: Altered = pd.DataFrame.copy) -> Read:
+def _area(measure: str, index: int, altered: Altered | None = None) -> Read:
     def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        table = altered(erased(study, [specs[index], *specs[2:]]))
-        return Reading(100 * float(areas(table, measure).mean()))
+        table = erased(study, [specs[index], *specs[2:]])
+        return Reading(100 * float(areas(altered(table) if altered else table, measure).mean()))
 
     return read
 
