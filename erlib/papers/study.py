@@ -85,7 +85,7 @@ class Study:
         """Is something that these are read from still to be measured?"""
         return not self.lacking.isdisjoint(spec for cell in cells for spec in cell.specs)
 
-    def measured(self, *tables: str) -> list[Cell]:
+    def finished(self, *tables: str) -> list[Cell]:
         """Those of which nothing failed."""
         return [cell for cell in self.of(*tables) if self.has(*cell.specs)]
 

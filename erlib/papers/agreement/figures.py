@@ -121,7 +121,7 @@ def _explained_texts(study: Study) -> pd.DataFrame:
     """Of the first seed's Base and Tying, in the order of the panels."""
     named = ["model", "set", "variant", "pearson", "confidence", "variability"]
     tables = [pd.DataFrame(columns=named)]
-    cells = study.measured("figure-3 points")
+    cells = study.finished("figure-3 points")
     for model, paper in product(MODELS, SETS):
         for cell in (c for c in cells if c.column == f"{model}|{paper}"):
             means = {ours: text_means(study, cell.run, m) for m, ours in METRICS.items()}

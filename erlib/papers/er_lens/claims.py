@@ -13,7 +13,7 @@ import numpy as np
 
 from erlib.metrics.agreement import kendall
 from erlib.papers.er_lens.evaluations import HOME, annotated
-from erlib.papers.er_lens.kendall import measured, vectors
+from erlib.papers.er_lens.kendall import attributed, vectors
 from erlib.papers.er_lens.scatter import f1_at, points, predicted
 from erlib.papers.er_lens.systems import CLASSIFIERS, TECHNIQUES
 from erlib.papers.readings import Correlated, Distances
@@ -77,7 +77,7 @@ def _distances(
     of either kind without one of the seeds, as the jackknife wants it."""
 
     def models(name: str) -> list[Model]:
-        each = [measured(study, name, column) for column in columns]
+        each = [attributed(study, name, column) for column in columns]
         both = sorted(set.intersection(*map(set, each)))
         return [(name, seed) for seed in both if study.is_trained(each[0][seed])]
 

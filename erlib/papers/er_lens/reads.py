@@ -40,7 +40,7 @@ def at_depth(depth: Fraction) -> Read:
 def layer_scores(study: Study, where: str) -> pd.DataFrame:
     """AUC x 100 of every layer on an annotated set: system, seed, technique, layer, value."""
     rows = []
-    for cell in study.measured("table9"):
+    for cell in study.finished("table9"):
         place, technique = cell.column.split("/")
         if place == where:
             means = layer_auc(study, cell.specs[0]).mean().dropna()
@@ -81,7 +81,7 @@ def erasure_curves(study: Study) -> pd.DataFrame:
     """Of the Baselines: kept (%), the means of both measures over the texts that are not left out,
     seed, technique, and how many texts those are (`texts`, `left_out`)."""
     curves = []
-    for cell in study.measured("figure-8"):
+    for cell in study.finished("figure-8"):
         table, out = erased(study, cell.specs), len(left_out(study, cell.specs[1:]))
         means = table.groupby("bin")[list(NORMALISED)].mean().rename(columns=NORMALISED)
         counts = {"texts": table["id"].nunique() - out, "left_out": out}
