@@ -122,11 +122,13 @@ class Report:
         data: pd.DataFrame | None = None,
         sources: Sequence[str] | None = None,
         source: str | None = None,
+        printed: str | None = None,
         less: str = "",
     ) -> None:
         """Show and keep a table: the cells of that name beside the paper's, or `content`.
 
-        `source`: the name of the cells' table, where it is not that of the id. `rows`,
+        `source`: the name of the cells' table, where it is not that of the id; `printed`: that of
+        the paper's table, where it is not that of the cells. `rows`,
         `stands_for`, `metric`, `labels` and `absent` as in `reports.beside`. `less`: what is less
         here than in the paper and stands in no size of the profile.
         """
@@ -134,8 +136,8 @@ class Report:
         cells = self.study.of(source)
         if content is None:
             content = beside_printed(
-                self.study, cells, source, rows=rows, stands_for=stands_for, metric=metric,
-                digits=digits, labels=labels, absent=absent,
+                self.study, cells, printed or source, rows=rows, stands_for=stands_for,
+                metric=metric, digits=digits, labels=labels, absent=absent,
             )  # fmt: skip
         said = ", ".join(filter(None, (counts(self.study.numbers(cells)), less)))
         self._artefact(

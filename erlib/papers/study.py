@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,7 @@ from erlib.training.runs import trained_folder
 from erlib.training.stages import Results
 from erlib.training.store import open_store
 
+Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
@@ -84,7 +85,7 @@ class Study:
         """Is something that these are read from still to be measured?"""
         return not self.lacking.isdisjoint(spec for cell in cells for spec in cell.specs)
 
-    def measured(self, *tables: str) -> list[Cell]:
+    def finished(self, *tables: str) -> list[Cell]:
         """Those of which nothing failed."""
         return [cell for cell in self.of(*tables) if self.has(*cell.specs)]
 
@@ -197,6 +198,19 @@ class Study:
 
 
 COLUMNS = ("table", "row", "column", "metric", "seed", "value", "trained", "texts", "remark")
+
+
+def made_once(
+    make: Callable[Concatenate[Study, Given], Made],
+) -> Callable[Concatenate[Study, Given], Made]:
+    """For what several cells read: made once of a study and what else it is made of."""
+
+    @wraps(make)
+    def made(study: Study, *args: Given.args, **options: Given.kwargs) -> Made:
+        what = (make, *args, *sorted(options.items()))
+        return study.once(what, lambda: make(study, *args, **options))
+
+    return made
 
 
 def by_metric(numbers: pd.DataFrame) -> pd.DataFrame:

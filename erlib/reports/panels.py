@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 
 from erlib.reports.style import new_figure, palette
 
+Drawn = tuple[Figure, pd.DataFrame]  # a figure, and the numbers behind it
+
 
 def panels(count: int, columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """So many panels in rows of `columns`; the places that are left over stay empty."""

@@ -38,7 +38,7 @@ def margins(study: Study) -> Facts:
     said = []
     for model in MODELS:
         core = [f"{model}|{task.paper}" for task in core_tasks(study.settings, model)]
-        runs = [c.run for c in study.measured("table3") if c.row in core and c.column == "Base"]
+        runs = [c.run for c in study.finished("table3") if c.row in core and c.column == "Base"]
         rows = study.runs[study.runs["spec"].isin(runs)]
         points = 100 * (rows["dev_accuracy"] - rows["dev_majority"])
         said.append(f"{model} {_span(points, '.0f') if len(points) else 'none'}")
@@ -147,7 +147,7 @@ def audited(study: Study) -> Facts:
 
 def _trained(study: Study, model: str) -> list[RunSpec]:
     """The model's trained runs of Base."""
-    of_base = (c for c in study.measured("table2") if c.column == "Base")
+    of_base = (c for c in study.finished("table2") if c.column == "Base")
     runs = [cell.run for cell in of_base if cell.row.startswith(model)]
     return [run for run in runs if study.is_trained(run)]
 

@@ -7,14 +7,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from erlib.metrics.agreement import kendall, pearson
 from erlib.papers.agreement.agreements import METRICS, map_of, text_means
 from erlib.papers.agreement.cells import CURVES
 from erlib.papers.agreement.systems import MODELS, SETS, task_named
 from erlib.papers.study import Study
-from erlib.reports.panels import band, heat_map, legend_below
+from erlib.reports.panels import Drawn, band, heat_map, legend_below
 from erlib.reports.style import BLUE, GREY, SIZED, VERMILION, figure_style, new_figure
 
 # Figure 1 of the paper: two explanations of one sentence.
@@ -26,7 +25,6 @@ TOY = {
 VARIANT_COLOURS = {"Base": GREY, "Conicity": BLUE, "Tying": VERMILION}
 MARKERS = {"Base": ("o", VERMILION), "Tying": ("x", BLUE)}  # of Figure 3
 AXES = {"kendall": "Kendall's τ", "pearson": "Pearson's r"}
-Drawn = tuple[Figure, pd.DataFrame]
 
 
 def toy_agreement() -> tuple[float, float]:
@@ -123,7 +121,7 @@ def _explained_texts(study: Study) -> pd.DataFrame:
     """Of the first seed's Base and Tying, in the order of the panels."""
     named = ["model", "set", "variant", "pearson", "confidence", "variability"]
     tables = [pd.DataFrame(columns=named)]
-    cells = study.measured("figure-3 points")
+    cells = study.finished("figure-3 points")
     for model, paper in product(MODELS, SETS):
         for cell in (c for c in cells if c.column == f"{model}|{paper}"):
             means = {ours: text_means(study, cell.run, m) for m, ours in METRICS.items()}

@@ -5,7 +5,7 @@ A text belongs to a cartography group by how often the run itself classified it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from itertools import permutations, product
 
 import numpy as np
@@ -19,25 +19,26 @@ from erlib.papers.agreement.agreements import METRICS
 from erlib.papers.agreement.systems import COMPARED, MODELS, VARIANTS, tasks
 from erlib.papers.cells import Reading
 from erlib.papers.study import Study
+from erlib.reports.cells import Cell as Place
 
 FEWEST = 3  # texts on each side of a test
 SIGNS = {"kendall_tau": "τ", "pearson_r": "r"}
-BySeed = Mapping[int, Reading]
+R = "pearson_r"
+Test = Callable[[Reading, Reading], float | None]  # its p; None of too few texts
+BySeed = list[tuple[Reading, ...]]  # of each seed, the readings that a test compares
 
 
-def read(study: Study, table: str, row: str, column: str, metric: str = "pearson_r") -> BySeed:
-    """By seed what the table shows at a place; empty where nothing was measured."""
-    cells = [c for c in study.of(table) if (c.row, c.column) == (row, column)]
-    found = {cell.seed: study.reading(cell, metric) for cell in cells}
-    return {seed: reading for seed, reading in found.items() if reading}
+def shared(study: Study, *places: Place) -> BySeed:
+    """What the tables show at these places, of the seeds that all of them have."""
+    found = []
+    for place in places:
+        shown = {cell.seed: study.reading(cell, place.metric) for cell in study.at(place)}
+        found.append({seed: reading for seed, reading in shown.items() if reading})
+    seeds = sorted(set.intersection(*map(set, found)))
+    return [tuple(by_seed[seed] for by_seed in found) for seed in seeds]
 
 
-def shared(*found: BySeed) -> list[tuple[Reading, ...]]:
-    """The readings of the seeds that all of them have."""
-    return [tuple(f[seed] for f in found) for seed in sorted(set.intersection(*map(set, found)))]
-
-
-def all_trained(readings: list[tuple[Reading, ...]]) -> str:
+def all_trained(readings: BySeed) -> str:
     """ "yes" or "no": have all the models that a test compares learnt their task?"""
     return "yes" if all(r.trained for of_seed in readings for r in of_seed) else "no"
 
@@ -51,8 +52,8 @@ def table_2_tests(study: Study) -> pd.DataFrame:
     """
     rows = []
     for model, task, metric in product(MODELS, tasks(study.settings), METRICS):
-        place = f"{model}|{task.paper}"
-        seeds = shared(*(read(study, "table2", place, v, metric) for v in VARIANTS))
+        row = f"{model}|{task.paper}"
+        seeds = shared(study, *(Place("table2", row, v, metric) for v in VARIANTS))
         if not seeds:  # of one of them every run failed
             continue
         means = {
@@ -94,29 +95,26 @@ def group_tests(study: Study) -> pd.DataFrame:
     """
     rows = []
     for task in tasks(study.settings):
-        for variant in COMPARED:
-            amb, easy = (
-                read(study, "table4", f"{task.paper}|{group}", variant) for group in ("Amb", "Easy")
-            )
-            seeds = shared(amb, easy)
-            found = combined([p for pair in seeds if (p := above(*pair)) is not None])
-            rows.append(_tested(task.paper, f"Amb > Easy, {variant}", seeds, found))
-        for group in GROUPS:
-            base = read(study, "table4", f"{task.paper}|{group}", "Base")
-            tying = read(study, "table2", f"DBERT|{task.paper}", "Tying")
-            seeds = shared(tying, base)
-            found = combined([p for pair in seeds if (p := raised(*pair)) is not None])
-            rows.append(_tested(task.paper, f"Tying > Base, {group}", seeds, found))
+        for name, test, places in _compared(task.paper):
+            seeds = shared(study, *places)
+            ps = [p for pair in seeds if (p := test(*pair)) is not None]
+            found = {"trained": all_trained(seeds), **combined(ps)}
+            rows.append({"set": task.paper, "test": name, **found})
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     table.loc[tested, "p (Holm)"] = holm(table.loc[tested, "p"]) if tested.any() else []
     return table
 
 
-def _tested(
-    paper: str, test: str, seeds: list[tuple[Reading, ...]], found: Mapping[str, float]
-) -> dict[str, object]:
-    return {"set": paper, "test": test, "trained": all_trained(seeds), **found}
+def _compared(paper: str) -> Iterator[tuple[str, Test, list[Place]]]:
+    """The tests of a set by name, and what each compares."""
+    of_group = {group: f"{paper}|{group}" for group in GROUPS}
+    for variant in COMPARED:
+        both = [Place("table4", of_group[group], variant, R) for group in ("Amb", "Easy")]
+        yield f"Amb > Easy, {variant}", above, both
+    tying = Place("table2", f"DBERT|{paper}", "Tying", R)
+    for group, row in of_group.items():
+        yield f"Tying > Base, {group}", raised, [tying, Place("table4", row, "Base", R)]
 
 
 def above(amb: Reading, easy: Reading) -> float | None:

@@ -17,7 +17,7 @@ from erlib.metrics.task import f1_macro
 from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, of_spec, text_mean
 from erlib.papers.er_lens import evaluations
 from erlib.papers.er_lens.evaluations import HOME, LONG, annotated, test_sets
-from erlib.papers.er_lens.kendall import measured
+from erlib.papers.er_lens.kendall import attributed
 from erlib.papers.er_lens.reads import MEASURES, areas, erased
 from erlib.papers.er_lens.systems import GUIDES, audited
 from erlib.papers.holes import or_hole
@@ -81,7 +81,7 @@ def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Ite
     every = evaluations.erasure_specs(settings, run)
 
     def cell(
-        departure: str, technique: str, measure: str, altered: Altered = pd.DataFrame.copy,
+        departure: str, technique: str, measure: str, altered: Altered | None = None,
         said: str = "", other: EvalSpec | None = None,
     ) -> Cell:  # fmt: skip
         own = every[technique]
@@ -102,10 +102,10 @@ def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Ite
             yield cell("ours: tokens ranked by |score|", technique, measure, other=other)
 
 
-def _area(measure: str, index: int, altered: Altered = pd.DataFrame.copy) -> Read:
+def _area(measure: str, index: int, altered: Altered | None = None) -> Read:
     def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        table = altered(erased(study, [specs[index], *specs[2:]]))
-        return Reading(100 * float(areas(table, measure).mean()))
+        table = erased(study, [specs[index], *specs[2:]])
+        return Reading(100 * float(areas(altered(table) if altered else table, measure).mean()))
 
     return read
 
@@ -159,7 +159,7 @@ def _spread(study: Study) -> list[Row]:
 def _longest_first(study: Study) -> list[Row]:
     """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
     settings, test = study.settings, annotated(study.settings).get(LONG)
-    run = next((e.run for e in measured(study, "Baseline", f"{LONG}/ATT").values()), None)
+    run = next((e.run for e in attributed(study, "Baseline", f"{LONG}/ATT").values()), None)
     if test is None or run is None:
         return []
     full, data = study.model(run), evaluations.data_of(settings, test)

@@ -182,10 +182,8 @@ def grid(settings: Settings) -> list[Stage]:
     runs, measured = wanted(settings, UNKNOWN), _measured(expected)
     also, known = evaluations_of(expected.of("audit")), set(measured)
     checked = [spec for spec in also if spec not in known]
-    sweep, audits = (
-        list(systems.sweep_specs(settings).values()),
-        list(systems.audited(settings).values()),
-    )
+    sweep = list(systems.sweep_specs(settings).values())
+    audits = list(systems.audited(settings).values())
     starts = list(dict.fromkeys(s.start for s in (*runs.values(), *sweep, *audits) if s.start))
     asked = listed_in(measured, checked)
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from erlib.metrics.agreement import kendall
 from erlib.papers.er_lens.evaluations import HOME, annotated
-from erlib.papers.er_lens.kendall import measured, vectors
+from erlib.papers.er_lens.kendall import attributed, vectors
 from erlib.papers.er_lens.scatter import f1_at, points, predicted
 from erlib.papers.er_lens.systems import CLASSIFIERS, TECHNIQUES
 from erlib.papers.readings import Correlated, Distances
-from erlib.papers.study import Study
+from erlib.papers.study import Study, made_once
 from erlib.reports.cells import Cell as Place
 from erlib.reports.criteria import criteria
 
@@ -50,7 +50,7 @@ def across_models(study: Study, places: Sequence[Place]) -> Distances | None:
 
 def changed(study: Study, places: Sequence[Place]) -> Distances | None:
     """ER-C24: how far two models are in the mean τ of their pairs of techniques, |difference|."""
-    columns = [f"{HOME}/{x}" for x in PAIRS[places[0].column]]
+    columns = tuple(f"{HOME}/{x}" for x in PAIRS[places[0].column])
 
     def distance(a: Model, b: Model) -> float:
         return float(np.abs(_profile(study, a, columns) - _profile(study, b, columns)).mean())
@@ -58,15 +58,12 @@ def changed(study: Study, places: Sequence[Place]) -> Distances | None:
     return _distances(study, places[0].row, columns, distance)
 
 
-def _profile(study: Study, model: Model, columns: Sequence[str]) -> np.ndarray:
+@made_once
+def _profile(study: Study, model: Model, columns: tuple[str, ...]) -> np.ndarray:
     """[pair] mean τ of every pair of techniques of a model, on the texts that both have."""
-
-    def made() -> np.ndarray:
-        scores = [_scores(study, model, column) for column in columns]
-        both = [(a[: len(b)], b[: len(a)]) for a, b in combinations(scores, 2)]
-        return np.array([np.nanmean(kendall(a, b)) for a, b in both])
-
-    return study.once(("pairs of techniques", model, *columns), made)
+    scores = [_scores(study, model, column) for column in columns]
+    both = [(a[: len(b)], b[: len(a)]) for a, b in combinations(scores, 2)]
+    return np.array([np.nanmean(kendall(a, b)) for a, b in both])
 
 
 def _scores(study: Study, model: Model, column: str) -> list[np.ndarray]:
@@ -80,7 +77,7 @@ def _distances(
     of either kind without one of the seeds, as the jackknife wants it."""
 
     def models(name: str) -> list[Model]:
-        each = [measured(study, name, column) for column in columns]
+        each = [attributed(study, name, column) for column in columns]
         both = sorted(set.intersection(*map(set, each)))
         return [(name, seed) for seed in both if study.is_trained(each[0][seed])]
 

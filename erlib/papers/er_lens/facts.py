@@ -53,7 +53,7 @@ def idle_bounds(study: Study) -> Facts:
 
 def accuracy(study: Study) -> Facts:
     """On dev, of the classifiers."""
-    runs = study.runs[study.runs["spec"].isin([cell.run for cell in study.measured("table2")])]
+    runs = study.runs[study.runs["spec"].isin([cell.run for cell in study.finished("table2")])]
     found = 100 * runs["dev_accuracy"]
     return {"low": found.min(), "high": found.max(), "majority": 100 * runs["dev_majority"].iloc[0]}
 
@@ -88,7 +88,7 @@ def skipped(study: Study) -> Facts:
     """Texts without a rationale word, of those that attention was taken of."""
     parts = []
     for where, test in annotated(study.settings).items():
-        (spec, *_) = kendall.measured(study, "Baseline", f"{where}/ATT").values()
+        (spec, *_) = kendall.attributed(study, "Baseline", f"{where}/ATT").values()
         auc = study.texts(spec)["auc"]
         parts.append(f"{test.name} {int(auc.isna().sum())} of {len(auc)}")
     return {"texts": "; ".join(parts)}

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from erlib.papers.er_lens import kendall
-from erlib.papers.er_lens.evaluations import HOME, LONG, in_table_2, shown
+from erlib.papers.er_lens.evaluations import LONG, in_table_2
 from erlib.papers.er_lens.reads import MEASURES, erasure_curves, layer_scores
 from erlib.papers.er_lens.recipe import bounds
 from erlib.papers.er_lens.scatter import titled
@@ -26,7 +25,7 @@ from erlib.papers.er_lens.systems import (
     system_named,
 )
 from erlib.papers.study import Study
-from erlib.reports.panels import band, boxes, heat_map, legend_below, note, panels
+from erlib.reports.panels import Drawn, band, boxes, heat_map, legend_below, note, panels
 from erlib.reports.style import (
     BLACK,
     GREY,
@@ -38,7 +37,6 @@ from erlib.reports.style import (
     palette,
 )
 
-LAYERED = ("ATT", "ATTR", "ALTI", "DX")
 CHANCE = 50  # AUC x 100 of scores that know nothing of the rationale
 PAIRS = {  # of Figures 3 and 9
     "BS-BS": ("two Baselines", GREY),
@@ -48,20 +46,11 @@ PAIRS = {  # of Figures 3 and 9
 # highest point's, the others', the lowest's.
 ABOVE, BESIDE = ("center", "bottom", (0, 6)), ("left", "center", (9, 0))
 BELOW = ("center", "top", (0, -6))
-Drawn = tuple[Figure, pd.DataFrame]
 
 
-def figure_2(study: Study) -> Drawn:
-    """F1 of every seed, by system and set; ER-C+IxG, whose spread hides the others, is apart."""
-    return _f1_boxes(study, [s for s in CLASSIFIERS if s != "ER-C+IxG"])
-
-
-def figure_11(study: Study) -> Drawn:
-    """Figure 2 with ER-C+IxG."""
-    return _f1_boxes(study, CLASSIFIERS)
-
-
-def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
+def f1_boxes(study: Study, without: Sequence[str] = ()) -> Drawn:
+    """Figures 2 and 11: F1 of every seed, by system and set."""
+    systems = [system for system in CLASSIFIERS if system not in without]
     sets, columns = in_table_2(study.settings), 3
     numbers = study.numbers(study.of("table2")).dropna(subset="value")
     data = numbers.rename(columns={"row": "system"}).query("system in @systems")
@@ -77,18 +66,8 @@ def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
     return figure, data.reset_index(drop=True)
 
 
-def figure_3(study: Study) -> Drawn:
-    """Kendall's τ of a technique between systems on the short reviews from another domain."""
-    systems = ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
-    return _histograms(study, shown(study.settings), systems)
-
-
-def figure_9(study: Study, where: str) -> Drawn:
-    """As Figure 3 for all systems, on one of the annotated sets."""
-    return _histograms(study, where, CLASSIFIERS[1:])
-
-
-def _histograms(study: Study, where: str, systems: Sequence[str]) -> Drawn:
+def histograms(study: Study, where: str, systems: Sequence[str] = CLASSIFIERS[1:]) -> Drawn:
+    """Figures 3 and 9: Kendall's τ of a technique between systems, on one of the annotated sets."""
     data = kendall.histogram_table(study, where, systems)
     techniques = [x for x in TECHNIQUES if x in set(data["technique"])] or list(GUIDES)
     rows, columns = len(systems), len(techniques)
@@ -130,26 +109,14 @@ def _histogram(axis: Axes, cell: pd.DataFrame, bins: np.ndarray) -> str:
     return " | ".join(said)
 
 
-def figure_4(study: Study) -> Drawn:
-    """Plausibility by layer of attention and DecompX on in-domain dev texts."""
-    systems = ["Baseline", "ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
-    data = layer_scores(study, HOME)
-    data = data[data["system"].isin(systems) & data["technique"].isin(["ATT", "DX"])]
-    return _layer_maps(data, ["ATT", "DX"], systems)
-
-
-def figure_13(study: Study, where: str) -> Drawn:
-    """Plausibility by layer of every technique that has layers, for all systems, on one set."""
-    data = layer_scores(study, where)
-    techniques = [x for x in LAYERED if x in set(data["technique"])]
-    new = DECOMPOSITIONS if where == LONG else ()
-    return _layer_maps(data, techniques, list(SYSTEMS), new)
-
-
-def _layer_maps(
-    data: pd.DataFrame, techniques: list[str], systems: list[str], new: Sequence[str] = ()
+def layer_maps(
+    study: Study, where: str, systems: Sequence[str] = (*SYSTEMS,), techniques: Sequence[str] = ()
 ) -> Drawn:
-    """A map [system, layer] for each technique; `new`: those that the paper does not have."""
+    """Figures 4 and 13: plausibility by layer on one of the annotated sets, a map [system, layer]
+    of each technique, or of all that have layers."""
+    data = layer_scores(study, where)
+    techniques = techniques or [x for x in TECHNIQUES if x in set(data["technique"])]
+    data = data[data["system"].isin(systems) & data["technique"].isin(techniques)]
     if data.empty:
         figure, [[axis]] = new_figure(height=1.2)
         axis.set_axis_off()
@@ -170,19 +137,9 @@ def _layer_maps(
             means = cells.pivot_table(index="system", columns="layer", values="value")
             means = means.reindex(systems)  # a row stays empty where a system was not measured
             heat_map(axis, means, ".0f", size=8.5, cbar=i % columns == columns - 1, **scale)
-            title = f"{technique} (new)" if technique in new else technique
-            axis.set(xlabel="layer", ylabel="", title=title)
+            new = " (new)" if where == LONG and technique in DECOMPOSITIONS else ""
+            axis.set(xlabel="layer", ylabel="", title=f"{technique}{new}")
     return figure, data
-
-
-def figure_5(study: Study) -> Drawn:
-    """Cross-entropy against explanation loss on dev as λ rises, for ER+Att and ER+AttR."""
-    return _sweep(study, ["ATT", "ATTR"])
-
-
-def figure_12(study: Study) -> Drawn:
-    """Figure 5 for ER+IxG."""
-    return _sweep(study, ["IXG"])
 
 
 def sweep(study: Study) -> pd.DataFrame:
@@ -197,7 +154,8 @@ def sweep(study: Study) -> pd.DataFrame:
     return wide.rename_axis(columns=None).reset_index()[["guide", "weight", "seed", *losses]]
 
 
-def _sweep(study: Study, guides: list[str]) -> Drawn:
+def loss_curves(study: Study, *guides: str) -> Drawn:
+    """Figures 5 and 12: cross-entropy against explanation loss on dev as λ rises."""
     data = sweep(study)
     data = data[data["guide"].isin(guides)].reset_index(drop=True)
     figure, axes = panels(len(guides), len(guides), width=4.4 * len(guides), height=3.8)
@@ -232,8 +190,8 @@ def _by_weight(axis: Axes, runs: pd.DataFrame, colour: str) -> None:
         )  # fmt: skip
 
 
-def figure_8(study: Study) -> Drawn:
-    """Normalised sufficiency and comprehensiveness against the share of tokens kept."""
+def erasure(study: Study) -> Drawn:
+    """Figure 8: normalised sufficiency and comprehensiveness against the share of tokens kept."""
     data = erasure_curves(study)
     figure, axes = panels(2, 2, width=9.2, height=3.8)
     with figure_style():
@@ -248,8 +206,8 @@ def figure_8(study: Study) -> Drawn:
     return figure, data
 
 
-def figure_10(study: Study, where: str) -> Drawn:
-    """Mean τ between the techniques of each system, on one of the annotated sets."""
+def technique_maps(study: Study, where: str) -> Drawn:
+    """Figure 10: mean τ between the techniques of each system, on one of the annotated sets."""
     data = kendall.pairs_of_techniques(study, where)
     figure, axes = panels(len(CLASSIFIERS), 4, width=10.8, height=5.6)
     with figure_style():

@@ -26,7 +26,7 @@ DRAW = 42  # the paper's seed
 Taken = tuple[str, str]  # of a system, a column
 
 
-def measured(study: Study, system: str, column: str) -> dict[int, EvalSpec]:
+def attributed(study: Study, system: str, column: str) -> dict[int, EvalSpec]:
     """Seed → what measured its plausibility there, and so has its attributions."""
     cells = study.at(Place("table9", system, column, "auc_x100"))
     specs = {cell.seed: cell.specs[0] for cell in cells if study.has(*cell.specs)}
@@ -35,7 +35,7 @@ def measured(study: Study, system: str, column: str) -> dict[int, EvalSpec]:
 
 def vectors(study: Study, system: str, column: str, seed: int) -> list[np.ndarray]:
     """|scores| of every token, text by text: what plausibility and Kendall's τ look at."""
-    spec = replace(measured(study, system, column)[seed], kind="attributions")
+    spec = replace(attributed(study, system, column)[seed], kind="attributions")
     return [np.abs(scores) for scores in study.texts(spec)["scores"]]
 
 
@@ -48,7 +48,7 @@ def taus(
     study: Study, first: Taken, second: Taken, *, same_seed: bool = False
 ) -> np.ndarray | None:
     """[text] τ of both, of different seeds or of the same; None where there is no pair."""
-    seeds = [sorted(measured(study, *one)) for one in (first, second)]
+    seeds = [sorted(attributed(study, *one)) for one in (first, second)]
     pairs = [(a, b) for a in seeds[0] for b in seeds[1] if (a == b) == same_seed]
     if not pairs:
         return None
@@ -89,7 +89,7 @@ def pairs_of_techniques(study: Study, where: str) -> pd.DataFrame:
     """
     rows = []
     for system in CLASSIFIERS:
-        names = [x for x in TECHNIQUES if measured(study, system, f"{where}/{x}")]
+        names = [x for x in TECHNIQUES if attributed(study, system, f"{where}/{x}")]
         for a, b in combinations(names, 2):
             both = (system, f"{where}/{a}"), (system, f"{where}/{b}")
             found = taus(study, *both)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from erlib.metrics.faithfulness import area
 from erlib.papers.cells import Read, Spec, mean_over
-from erlib.papers.study import Study
+from erlib.papers.study import Study, made_once
 
 # Those of Figure 4 below the top: layers 0, 4, 8 and 10 of twelve, as shares of the depth.
 DEPTHS = {"0": Fraction(0), **{f"{n}/11": Fraction(n, 11) for n in (4, 8, 10)}}
@@ -40,7 +40,7 @@ def at_depth(depth: Fraction) -> Read:
 def layer_scores(study: Study, where: str) -> pd.DataFrame:
     """AUC x 100 of every layer on an annotated set: system, seed, technique, layer, value."""
     rows = []
-    for cell in study.measured("table9"):
+    for cell in study.finished("table9"):
         place, technique = cell.column.split("/")
         if place == where:
             means = layer_auc(study, cell.specs[0]).mean().dropna()
@@ -55,20 +55,16 @@ def erased(study: Study, specs: Sequence[Spec]) -> pd.DataFrame:
     How long the empty input is depends on the technique, by the two specials: one that says so is
     enough, and the texts are the same for every technique.
     """
-    own, *every = specs
-    table = study.texts(own)
-    gone = table["id"].isin(left_out(study, every))
+    table = study.texts(specs[0])
+    gone = table["id"].isin(left_out(study, tuple(specs[1:])))
     return table.assign(undefined=gone, **{name: table[name].mask(gone) for name in NORMALISED})
 
 
-def left_out(study: Study, every: Sequence[Spec]) -> set[str]:
+@made_once
+def left_out(study: Study, every: tuple[Spec, ...]) -> set[str]:
     """The texts that have nothing to normalise by."""
-
-    def made() -> set[str]:
-        tables = pd.concat([study.texts(spec) for spec in every])
-        return set(tables.loc[tables["undefined"], "id"])
-
-    return study.once(("left out", *every), made)
+    tables = pd.concat([study.texts(spec) for spec in every])
+    return set(tables.loc[tables["undefined"], "id"])
 
 
 def areas(table: pd.DataFrame, measure: str) -> pd.Series:
@@ -85,7 +81,7 @@ def erasure_curves(study: Study) -> pd.DataFrame:
     """Of the Baselines: kept (%), the means of both measures over the texts that are not left out,
     seed, technique, and how many texts those are (`texts`, `left_out`)."""
     curves = []
-    for cell in study.measured("figure-8"):
+    for cell in study.finished("figure-8"):
         table, out = erased(study, cell.specs), len(left_out(study, cell.specs[1:]))
         means = table.groupby("bin")[list(NORMALISED)].mean().rename(columns=NORMALISED)
         counts = {"texts": table["id"].nunique() - out, "left_out": out}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from erlib.metrics.estimates import Points, correlation_of
 from erlib.metrics.stats import Interval
@@ -13,7 +12,7 @@ from erlib.papers.er_lens.evaluations import HOME, LONG, YELP_50, TestSet, annot
 from erlib.papers.er_lens.systems import CLASSIFIERS
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
-from erlib.reports.panels import legend_below, note
+from erlib.reports.panels import Drawn, legend_below, note
 from erlib.reports.style import figure_style, new_figure, palette
 
 CONSTRAINED = ["Baseline", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
@@ -24,7 +23,6 @@ PANELS = (  # of Figure 6: predictor, where it is measured, where F1 is
     ("AUC-IXG", LONG, LONG),
     ("AUC-IXG", YELP_50, YELP_50),
 )
-Drawn = tuple[Figure, pd.DataFrame]
 PREDICTORS = ("F1", "AUC-ATT", "AUC-ATTR", "AUC-DX-C", "AP-DX-C", "recall@k-DX-C")
 
 

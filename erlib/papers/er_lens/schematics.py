@@ -5,10 +5,9 @@ from __future__ import annotations
 from itertools import product
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from erlib.reports.diagrams import Box, diagram
-from erlib.reports.panels import heat_map, panels
+from erlib.reports.panels import Drawn, heat_map, panels
 from erlib.reports.style import BLACK, GREY, VERMILION, figure_style
 
 WORDS = ["[CLS]", "a", "dull", "plot", "[SEP]"]
@@ -26,7 +25,7 @@ REACHED = {  # guidance → the layers that it reaches, of four
 STACK = ("embeddings", "layer 1", "layer 2", "layer 3", "layer 4", "classifier")
 
 
-def figure_1() -> tuple[Figure, pd.DataFrame]:
+def figure_1() -> Drawn:
     """A guided attribution can become plausible while what decides the class stays as it was.
 
     The numbers are made up, and returned as they are drawn.
@@ -49,7 +48,7 @@ def figure_1() -> tuple[Figure, pd.DataFrame]:
     return figure, pd.DataFrame(data)
 
 
-def figure_7() -> tuple[Figure, pd.DataFrame]:
+def figure_7() -> Drawn:
     """Local guidance reaches one attention map; global guidance has every layer in its path."""
     boxes, arrows = {}, []
     for left, (guidance, reached) in zip((0.0, 5.6), REACHED.items(), strict=True):
