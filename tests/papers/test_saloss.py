@@ -11,7 +11,7 @@ from scipy.stats import ranksums
 
 from erlib.catalogue import paper
 from erlib.papers.holes import REMARK
-from erlib.papers.saloss import audit, cells, described, examples, facts, figures, systems, texts
+from erlib.papers.saloss import audit, cells, described, examples, facts, figures, systems
 from erlib.papers.saloss.importance import importance_of
 from erlib.papers.study import Study, run_behind
 from erlib.parameters import check_parameters
@@ -291,7 +291,7 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(settings, system, seed):
     empty = numbers[numbers["value"].isna()]
     columns = {"Baseline": {"Baseline"}, "TextRank": {"SaLoss", "SaLoss, chosen λ"}}
     assert set(empty["seed"]) == {seed} and set(empty["column"]) <= columns[system]
-    for made in (described.table_1, described.table_6, texts.flip_tests, texts.fresh_tests,
+    for made in (described.table_1, described.table_6, described.flip_tests, described.fresh_tests,
                  figures.figure_1, facts.search, facts.flips, facts.fresh, facts.functions,
                  facts.tags):  # fmt: skip
         assert made(holed) is not None, made
@@ -314,12 +314,12 @@ def test_a_classifier_of_an_untrained_model_s_rationales_is_not_trained_either(s
     made = finished("saloss", settings, accuracy=accuracy)
     numbers = made.numbers(made.of("table3")).query("column == 'Baseline' and not trained")
     assert numbers[["row", "seed"]].to_numpy().tolist() == [["SST", 1]]
-    trained = texts.fresh_tests(made).set_index(["set", "shape"])["trained"]
+    trained = described.fresh_tests(made).set_index(["set", "shape"])["trained"]
     assert trained["SST", "top-k"] == "no" and trained.drop(("SST", "top-k")).eq("yes").all()
 
 
 def test_tests_over_texts_are_scipys_and_one_sided_against_random(study):
-    table = texts.flip_tests(study).set_index(["set", "by"])
+    table = described.flip_tests(study).set_index(["set", "by"])
     cell, steps = table.loc["SST", "α"], 0.01 * (np.arange(10) - 4.5)
     assert cell["rank-sum"] == pytest.approx(ranksums(0.41 + steps, 0.61 + steps).pvalue)
     assert cell["signed-rank"] == pytest.approx(2 / 2**10)  # ten texts, all on one side

@@ -7,6 +7,8 @@ choice of a seed between measurements of the same models.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import pandas as pd
 from scipy import stats
@@ -30,6 +32,8 @@ from erlib.parameters import Settings
 from erlib.training.notes import noted
 from erlib.training.rows import rows_of
 
+Place = tuple[str, str]  # of a cell: row and column
+Compared = tuple[str, str, str, Place, Place]  # departure, measure, system; without it, with it
 Effect = tuple[str, str, str, float, float]
 NAMES = {BASELINE: "Baseline", SALOSS: "SaLoss"}
 MEASURES = {"f1": "test F1-macro", "a": "fraction, α"}
@@ -60,33 +64,41 @@ WAYS = {  # departure → the protocol that has it, and by which attributions
 def audit_table(study: Study) -> pd.DataFrame:
     """departure, measure, system, without it, with it, change; NaN where a model failed."""
     task = next(t for t in tasks(study.settings) if t.role == AUDITED)
-    numbers = study.numbers(study.of("audit"))
-    values = numbers.set_index(["row", "column", "seed"])["value"].sort_index()
-    first = values.xs(study.settings.seeds[0], level="seed")
+    values = study.numbers(study.of("audit")).set_index(["row", "column", "seed"])["value"]
+    first = values.sort_index().xs(study.settings.seeds[0], level="seed")
     rows = [
-        *_losses(first),
+        *_of_cells(first, _losses()),
         *_salience(study.settings, task),
-        *_flips(first),
-        *_order(first),
-        *_seed_choice(values),
+        *_of_cells(first, _measurements()),
+        *_seed_choice(values.sort_index()),
     ]
     table = pd.DataFrame(rows, columns=["departure", "measure", "system", "without", "with"])
     return table.assign(change=table["with"] - table["without"])
 
 
-def _losses(first: pd.Series) -> list[Effect]:
+def _of_cells(first: pd.Series, compared: Iterable[Compared]) -> Iterator[Effect]:
+    for *named, plain, changed in compared:
+        yield *named, first.get(plain, np.nan), first.get(changed, np.nan)
+
+
+def _losses() -> Iterator[Compared]:
     """saloss.md §4.1, 4.2, 4.4, 4.19 and 4.21: what is trained."""
-    return [
-        (
-            departure,
-            said,
-            "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss",
-            first.get((plain, measure), np.nan),
-            first.get((changed, measure), np.nan),
-        )
-        for departure, (plain, changed) in LOSSES.items()
-        for measure, said in MEASURES.items()
-    ]
+    for departure, (plain, changed) in LOSSES.items():
+        name = "SaLoss, TF-IDF" if changed == "TFIDF" else "SaLoss"
+        for measure, said in MEASURES.items():
+            yield departure, said, name, (plain, measure), (changed, measure)
+
+
+def _measurements() -> Iterator[Compared]:
+    """saloss.md §4.6 and 4.8: how tokens are ranked and removed; metrics.md §5: the words of a
+    rationale in the order of their scores."""
+    for departure, (protocol, signs) in WAYS.items():
+        for sign in signs:
+            for system, name in NAMES.items():
+                changed = f"{sign}, {protocol}"
+                yield departure, f"fraction, {SHOWN[sign]}", name, (system, sign), (system, changed)
+    orders = (BASELINE, "fresh, document"), (BASELINE, "fresh, score")
+    yield "rationales in order of score", "FRESH F1-macro, top-k", "Baseline", *orders
 
 
 @or_hole(lambda why: list[Effect]())
@@ -121,29 +133,6 @@ def _salience(settings: Settings, task: Task) -> list[Effect]:
         if plain or changed:
             effects.append((departure, "tokens of salience 0", "–", plain, changed))
     return effects
-
-
-def _flips(first: pd.Series) -> list[Effect]:
-    """saloss.md §4.6 and 4.8: how tokens are ranked and removed."""
-    return [
-        (
-            departure,
-            f"fraction, {SHOWN[sign]}",
-            name,
-            first.get((system, sign), np.nan),
-            first.get((system, f"{sign}, {protocol}"), np.nan),
-        )
-        for departure, (protocol, signs) in WAYS.items()
-        for sign in signs
-        for system, name in NAMES.items()
-    ]
-
-
-def _order(first: pd.Series) -> list[Effect]:
-    """metrics.md §5: FRESH's words in the order of their scores."""
-    plain, changed = (first.get((BASELINE, f"fresh, {o}"), np.nan) for o in ("document", "score"))
-    departure = "rationales in order of score"
-    return [(departure, "FRESH F1-macro, top-k", "Baseline", plain, changed)]
 
 
 def _seed_choice(values: pd.Series) -> list[Effect]:

@@ -17,32 +17,25 @@ from erlib.metrics.task import counted_f1_macro
 from erlib.papers.cells import Cell, Read, of_answers, summary, text_mean
 from erlib.papers.grid import evaluations_of, later, runs_of, stage
 from erlib.papers.holes import measured_rows
+from erlib.papers.saloss import systems
 from erlib.papers.saloss.importance import importance_of
 from erlib.papers.saloss.systems import (
-    ATTRIBUTIONS,
     AUDIT,
     AUDITED,
     BASELINE,
     CHOSEN,
     EQ3,
-    MEASURED_ON,
-    PER_TEXT,
     SALOSS,
-    SUPPORTS,
-    TAGGED,
     Task,
     fresh_spec,
     recipe_of,
     run_spec,
-    seeds_of,
-    system_of,
-    task_of,
-    tasks,
 )
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage, listed_in
 
+Runs = Mapping[str, RunSpec]  # system → its model of full texts, all of one seed
 Weights = Mapping[tuple[str, str], float]  # (corpus, system) → the λ that was chosen
 COLUMNS = {BASELINE: "Baseline", SALOSS: "SaLoss", CHOSEN: "SaLoss, chosen λ"}
 FRESH_COLUMNS = {BASELINE: "Baseline", SALOSS: "SaLoss-TextRank", "Uniform": "SaLoss-Uniform"}
@@ -53,7 +46,6 @@ SHAPES = {
 }
 F1 = of_answers(counted_f1_macro, 1.0)
 FRACTION = {"frac_tokens_to_flip": text_mean("fraction")}
-NOT_MEASURED: Mapping[str, str] = {}
 
 
 def cells(study: Study) -> Iterator[Cell]:
@@ -63,26 +55,28 @@ def cells(study: Study) -> Iterator[Cell]:
 
 def cells_at(settings: Settings, weights: Weights) -> Iterator[Cell]:
     """The cells where the searched systems have these λ."""
-    for task in tasks(settings):
-        for seed in seeds_of(settings, task):
+    for task in systems.tasks(settings):
+        for seed in systems.seeds_of(settings, task):
             runs = support_runs(settings, weights, task, seed)
-            yield from _performance(settings, task, seed, runs)
-            yield from _flips(settings, task, seed, runs)
-            yield from _fresh(settings, task, seed, runs)
-            if task.role in TAGGED:
-                yield from _parts_of_speech(settings, task, seed, runs)
+            yield from _performance(settings, task, runs)
+            yield from _flips(settings, task, runs)
+            yield from _fresh(settings, task, runs)
+            if task.role in systems.TAGGED:
+                yield from _parts_of_speech(settings, task, runs)
             if task.role == AUDITED:
-                yield from _audit(settings, weights, task, seed, runs)
+                yield from _audit(settings, weights, task, runs)
 
 
-def support_runs(settings: Settings, weights: Weights, task: Task, seed: int) -> dict[str, RunSpec]:
-    """System → its model of full texts: both λ of SaLoss, the same run where they are equal.
+def support_runs(settings: Settings, weights: Weights, task: Task, seed: int) -> Runs:
+    """Both λ of SaLoss, the same run where they are equal.
 
     Salience functions other than TextRank take its λ in the paper, which does not say that they
     were searched for.
     """
     run = partial(run_spec, settings, task, seed=seed)
-    others = [name for name, sets in MEASURED_ON.items() if task.role in settings.grid[sets]]
+    others = [
+        name for name, sets in systems.MEASURED_ON.items() if task.role in settings.grid[sets]
+    ]
     return {
         BASELINE: run(system=BASELINE),
         SALOSS: run(system=SALOSS, weight=task.weight),
@@ -91,20 +85,17 @@ def support_runs(settings: Settings, weights: Weights, task: Task, seed: int) ->
     }
 
 
-def _performance(
-    settings: Settings, task: Task, seed: int, runs: Mapping[str, RunSpec]
-) -> Iterator[Cell]:
+def _performance(settings: Settings, task: Task, runs: Runs) -> Iterator[Cell]:
     """Table 1."""
+    seed = runs[BASELINE].seed
     for system, column in COLUMNS.items():
         answers = prediction_spec(settings, runs[system])
         yield Cell("table1", task.paper, column, seed, (answers,), {"f1_macro": F1})
 
 
-def _flips(
-    settings: Settings, task: Task, seed: int, runs: Mapping[str, RunSpec]
-) -> Iterator[Cell]:
+def _flips(settings: Settings, task: Task, runs: Runs) -> Iterator[Cell]:
     """Tables 2 and 8."""
-    rows = recipe_of(settings, task).get("flip_rows")
+    seed, rows = runs[BASELINE].seed, recipe_of(settings, task).get("flip_rows")
 
     def cell(table: str, row: str, system: str, sign: str) -> Cell:
         spec = flips(runs[system], "test", rows, sign)
@@ -114,28 +105,26 @@ def _flips(
         yield cell(table, "Random", BASELINE, "random")
         for system, name in blocks.items():
             if system in runs:
-                for sign in ATTRIBUTIONS:
+                for sign in systems.ATTRIBUTIONS:
                     yield cell(table, f"{name}|{sign}", system, sign)
 
 
-def _fresh(
-    settings: Settings, task: Task, seed: int, runs: Mapping[str, RunSpec]
-) -> Iterator[Cell]:
+def _fresh(settings: Settings, task: Task, runs: Runs) -> Iterator[Cell]:
     """Tables 3 and 7: `contiguous_seeds` says how many seeds have contiguous rationales."""
     if task.role not in settings.grid["fresh_sets"]:
         return
+    seed = runs[BASELINE].seed
     brief = seed in settings.seeds[: settings.grid["contiguous_seeds"]]
     for shape, (table, metric) in SHAPES.items():
-        for system in SUPPORTS if shape == "top_k" or brief else ():
+        for system in systems.SUPPORTS if shape == "top_k" or brief else ():
             classifier = fresh_spec(settings, task, runs[system], shape)
             answers = prediction_spec(settings, classifier)
             yield Cell(table, task.paper, FRESH_COLUMNS[system], seed, (answers,), {metric: F1})
 
 
-def _parts_of_speech(
-    settings: Settings, task: Task, seed: int, runs: Mapping[str, RunSpec]
-) -> Iterator[Cell]:
+def _parts_of_speech(settings: Settings, task: Task, runs: Runs) -> Iterator[Cell]:
     """Figure 1; and the word scores of Table 4, of the first seed."""
+    seed = runs[BASELINE].seed
     for system in (BASELINE, SALOSS):
         tagged = tagged_spec(settings, task, runs[system])
         for tag in TAGS:
@@ -146,14 +135,13 @@ def _parts_of_speech(
             yield Cell("table4", task.paper, COLUMNS[system], seed, (scored,), {})
 
 
-def _audit(
-    settings: Settings, weights: Weights, task: Task, seed: int, runs: Mapping[str, RunSpec]
-) -> Iterator[Cell]:
+def _audit(settings: Settings, weights: Weights, task: Task, runs: Runs) -> Iterator[Cell]:
     """What the departures of the paper's code change: rows are systems, columns measures.
 
     Eq. 3 has every seed, the other changes of the loss the first.
     """
-    rows, first = recipe_of(settings, task).get("flip_rows"), seed == settings.seeds[0]
+    seed, rows = runs[BASELINE].seed, recipe_of(settings, task).get("flip_rows")
+    first = seed == settings.seeds[0]
     changed = [*AUDIT, "TFIDF"] if first else [EQ3]
 
     def cell(system: str, column: str, spec: EvalSpec, read: Read) -> Cell:
@@ -161,7 +149,7 @@ def _audit(
 
     for system in (BASELINE, SALOSS, *changed):
         if system in AUDIT:
-            weight = weights[task.corpus, EQ3] if system in PER_TEXT else task.weight
+            weight = weights[task.corpus, EQ3] if system in systems.PER_TEXT else task.weight
             run = run_spec(settings, task, system, seed, weight)
         elif system in runs:
             run = runs[system]
@@ -192,7 +180,7 @@ def _audit(
 
 def prediction_spec(settings: Settings, run: RunSpec) -> EvalSpec:
     """The answers of a model, or of a FRESH classifier, to the task's test texts."""
-    rows = recipe_of(settings, task_of(settings, run)).get("test_rows")
+    rows = recipe_of(settings, systems.task_of(settings, run)).get("test_rows")
     return EvalSpec(run, _without_rows(run.data), "test", "predictions", rows)
 
 
@@ -200,55 +188,38 @@ def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
     """The Baselines' answers on every task."""
     return {
         task.paper: [prediction_spec(settings, run) for run in baseline_runs(settings, task)]
-        for task in tasks(settings)
+        for task in systems.tasks(settings)
     }
 
 
 def baseline_runs(settings: Settings, task: Task) -> list[RunSpec]:
     """The Baseline of every seed of a task."""
-    return [run_spec(settings, task, BASELINE, seed) for seed in seeds_of(settings, task)]
+    return [run_spec(settings, task, BASELINE, seed) for seed in systems.seeds_of(settings, task)]
 
 
 def flips(
-    run: RunSpec,
-    split: str,
-    rows: int | None,
-    sign: str,
-    *,
-    variant: str = "saloss",
-    protocol: str | None = None,
-) -> EvalSpec:
+    run: RunSpec, split: str, rows: int | None, sign: str, *,
+    variant: str = "saloss", protocol: str | None = None,
+) -> EvalSpec:  # fmt: skip
     """Decision flips by an attribution under the paper's sign, or by "random"."""
-    data, method = _without_rows(run.data), ATTRIBUTIONS.get(sign, sign)
+    data, method = _without_rows(run.data), systems.ATTRIBUTIONS.get(sign, sign)
     return EvalSpec(run, data, split, "flips", rows, method, variant, protocol=protocol)
 
 
 def tagged_spec(settings: Settings, task: Task, run: RunSpec) -> EvalSpec:
     """Word scores by α∇α with the words' parts of speech."""
-    return EvalSpec(
-        run,
-        _without_rows(run.data),
-        "test",
-        "parts_of_speech",
-        recipe_of(settings, task).get("tag_rows"),
-        ATTRIBUTIONS["aGa"],
-        "saloss",
-        protocol=installed_tagger(),
-    )
+    rows, tagger = recipe_of(settings, task).get("tag_rows"), installed_tagger()
+    return replace(_scored(run, "parts_of_speech", rows), protocol=tagger)
 
 
 def example_scores(settings: Settings, run: RunSpec) -> EvalSpec:
     """The word scores of Table 4."""
-    return EvalSpec(
-        run,
-        _without_rows(run.data),
-        "test",
-        "word_scores",
-        settings.grid.get("example_rows"),
-        ATTRIBUTIONS["aGa"],
-        "saloss",
-        level="word",
-    )
+    return replace(_scored(run, "word_scores", settings.grid.get("example_rows")), level="word")
+
+
+def _scored(run: RunSpec, kind: str, rows: int | None) -> EvalSpec:
+    method = systems.ATTRIBUTIONS["aGa"]
+    return EvalSpec(run, _without_rows(run.data), "test", kind, rows, method, "saloss")
 
 
 def _without_rows(data: DataSpec) -> DataSpec:
@@ -266,14 +237,14 @@ def searched(settings: Settings) -> dict[tuple[str, str], list[float]]:
     """
     every = {
         (t.corpus, SALOSS): sorted({*recipe_of(settings, t)["lambdas"], t.weight}, reverse=True)
-        for t in tasks(settings)
+        for t in systems.tasks(settings)
     }
     return {**every, (settings.roles[AUDITED], EQ3): settings.grid["lambdas_eq3"]}
 
 
 def candidates(settings: Settings) -> list[RunSpec]:
     """A run of the first seed for every λ."""
-    by_corpus = {task.corpus: task for task in tasks(settings)}
+    by_corpus = {task.corpus: task for task in systems.tasks(settings)}
     return [
         run_spec(settings, by_corpus[corpus], system, settings.seeds[0], weight)
         for (corpus, system), weights in searched(settings).items()
@@ -287,10 +258,11 @@ def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
     Where one λ was tried there is no choice, and nothing to measure.
     """
     tried = searched(settings)
+    rows = {t.corpus: recipe_of(settings, t).get("search_rows") for t in systems.tasks(settings)}
     return [
-        flips(run, "dev", recipe_of(settings, task_of(settings, run)).get("search_rows"), sign)
+        flips(run, "dev", rows[run.data.corpus], sign)
         for run in runs
-        if len(tried[run.data.corpus, system_of(run)]) > 1
+        if len(tried[run.data.corpus, systems.system_of(run)]) > 1
         for sign in settings.grid["search_attributions"]
     ]
 
@@ -302,7 +274,7 @@ def search_fractions(results: Results) -> pd.DataFrame:
     found = pd.DataFrame(
         {
             "corpus": table["corpus"].to_numpy(),
-            "system": [system_of(run) for run in runs],
+            "system": [systems.system_of(run) for run in runs],
             "weight": [run.objective[-1].weight for run in runs],
             "fraction": table["fraction"].to_numpy(),
         }
@@ -327,10 +299,10 @@ def grid(settings: Settings) -> list[Stage]:
     How many systems there are is known when λ is chosen: at most, every choice is another than the
     paper's.
     """
-    first = [run for task in tasks(settings) for run in baseline_runs(settings, task)]
+    first = [run for task in systems.tasks(settings) for run in baseline_runs(settings, task)]
     tried = candidates(settings)
     trials = search_evals(settings, tried)
-    papers = {(task.corpus, SALOSS): task.weight for task in tasks(settings)}
+    papers = {(task.corpus, SALOSS): task.weight for task in systems.tasks(settings)}
     assumed = {
         key: next((w for w in weights if w != papers.get(key)), weights[0])
         for key, weights in searched(settings).items()
@@ -345,10 +317,10 @@ def grid(settings: Settings) -> list[Stage]:
         return list(cells_at(settings, chosen(settings, results)))
 
     def kept(run: RunSpec) -> bool:
-        task = task_of(settings, run)
+        task = systems.task_of(settings, run)
         first = run.seed == settings.seeds[0] and (task.core or run.start is not None)
-        plain = run.data.extract is None and system_of(run) in (BASELINE, SALOSS)
-        at_paper_s = run.objective[-1].weight == task.weight or system_of(run) == BASELINE
+        plain = run.data.extract is None and systems.system_of(run) in (BASELINE, SALOSS)
+        at_paper_s = run.objective[-1].weight == task.weight or systems.system_of(run) == BASELINE
         return task.role in settings.grid["keep"] and plain and at_paper_s and first
 
     return [

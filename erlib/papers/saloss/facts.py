@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 from scipy.stats import binomtest
 
 from erlib.data import corpus_report
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
+from erlib.papers.means import Facts, means
 from erlib.papers.saloss.cells import FRESH_COLUMNS, SHAPES, chosen, search_fractions, searched
+from erlib.papers.saloss.described import flip_tests
 from erlib.papers.saloss.figures import importance
 from erlib.papers.saloss.systems import AUDITED, EQ3, SHOWN, power, tasks
-from erlib.papers.saloss.texts import flip_tests
 from erlib.papers.study import Study
 
 NAMES = {"TextRank": "TextRank", "TFIDF": "TF-IDF", "ChiSquared": "χ²"}
-Facts = dict[str, Any]
 
 
 def data(study: Study) -> Facts:
@@ -82,9 +80,7 @@ def fresh(study: Study) -> Facts:
     """
     found = {}
     for shape, (table, _) in SHAPES.items():
-        numbers = study.numbers(study.of(table)).query("trained")
-        means = numbers.pivot_table(index="row", columns="column", values="value")
-        whole = means.reindex(columns=list(FRESH_COLUMNS.values())).dropna()
+        whole = means(study, table).reindex(columns=list(FRESH_COLUMNS.values())).dropna()
         scores = ", ".join(f"{column} {whole[column].mean():.2f}" for column in whole)
         said = f"{scores} (over {', '.join(whole.index)})" if len(whole) else "none"
         found[shape] = said.replace("SaLoss-", "")
@@ -96,13 +92,12 @@ def functions(study: Study) -> Facts:
 
     Of trained models.
     """
-    numbers = study.numbers(c for c in study.of("table8") if c.row != "Random").query("trained")
-    split = (
-        numbers["row"].str.split("|", expand=True) if len(numbers) else pd.DataFrame([], [], [0, 1])
-    )
-    numbers = numbers.assign(function=split[0], sign=split[1])
-    means = numbers.pivot_table(index=["column", "sign"], columns="function", values="value")
-    cells = means.reindex(columns=list(NAMES)).dropna()
+
+    def fractions(function: str) -> pd.Series:
+        block = means(study, "table8", start=f"{function}|")
+        return block.rename(index=lambda row: row.partition("|")[2]).stack()
+
+    cells = pd.DataFrame({name: fractions(name) for name in NAMES}).dropna()
     said = []
     for a, b in (("TextRank", "TFIDF"), ("TextRank", "ChiSquared"), ("TFIDF", "ChiSquared")):
         fewer, more = (cells[a] < cells[b]).sum(), (cells[a] > cells[b]).sum()

@@ -174,30 +174,11 @@ def run_spec(
 
     There the Baseline goes on too: it is trained as long as the systems that it is compared with.
     """
+    losses, first = objective(system, weight), _run(settings, recipe_of(settings, task), task, seed)
     if task.core:
-        return _support(settings, task, system, seed, weight)
-    return _support(
-        settings, task, system, seed, weight, _support(settings, task, BASELINE, seed, 0.0)
-    )
-
-
-def _support(
-    settings: Settings,
-    task: Task,
-    system: str,
-    seed: int,
-    weight: float,
-    start: RunSpec | None = None,
-) -> RunSpec:
-    recipe = recipe_of(settings, task) | (settings.grid["continued"] if start else {})
-    return RunSpec(
-        data=_data(task, recipe),
-        model=_model(settings, recipe),
-        objective=objective(system, weight),
-        optimiser=_optimiser(recipe),
-        seed=seed,
-        start=start,
-    )
+        return replace(first, objective=losses)
+    briefly = recipe_of(settings, task) | settings.grid["continued"]
+    return replace(_run(settings, briefly, task, seed), objective=losses, start=first)
 
 
 def fresh_spec(
@@ -208,12 +189,8 @@ def fresh_spec(
     recipe["train_rows"] = recipe.get("fresh_rows", recipe.get("train_rows"))
     recipe["warmup"] = FRESH_WARMUP / recipe["epochs"]
     extract = Extraction(support, task.percent, "attention", "saloss", shape, order)
-    return RunSpec(
-        data=replace(_data(task, recipe), extract=extract),
-        model=_model(settings, recipe),
-        optimiser=_optimiser(recipe),
-        seed=support.seed,
-    )
+    run = _run(settings, recipe, task, support.seed)
+    return replace(run, data=replace(run.data, extract=extract))
 
 
 def recipe_of(settings: Settings, task: Task) -> dict[str, Any]:
@@ -222,31 +199,21 @@ def recipe_of(settings: Settings, task: Task) -> dict[str, Any]:
     return {"model": grid["model"], **grid["training"], **grid["sets"][task.role]}
 
 
-def _data(task: Task, recipe: Mapping[str, Any]) -> DataSpec:
-    return DataSpec(
-        task.corpus,
-        task.source,
-        recipe["max_length"],
-        train_rows=recipe.get("train_rows"),
-        dev_rows=recipe.get("dev_rows"),
-    )
-
-
-def _model(settings: Settings, recipe: Mapping[str, Any]) -> ModelSpec:
-    return ModelSpec(recipe["model"], head="pooled", layers=settings.grid.get("layers"))
-
-
-def _optimiser(recipe: Mapping[str, Any]) -> OptimiserSpec:
-    return OptimiserSpec(
-        lr=recipe["lr"],
-        head_lr=recipe["head_lr"],
-        epochs=recipe["epochs"],
-        batch_size=recipe["batch_size"],
-        warmup=recipe["warmup"],
-        betas=(0.9, 0.999),
-        clip=1.0,
-        checkpoint=CheckpointRule(patience=None),  # all epochs, the best by dev loss kept
-        precision=recipe.get("precision", "fp32"),
+def _run(settings: Settings, recipe: Mapping[str, Any], task: Task, seed: int) -> RunSpec:
+    """A classifier of the task by a recipe, with cross-entropy alone."""
+    train, dev = recipe.get("train_rows"), recipe.get("dev_rows")
+    sizes = {name: recipe[name] for name in ("lr", "head_lr", "epochs", "batch_size", "warmup")}
+    return RunSpec(
+        DataSpec(task.corpus, task.source, recipe["max_length"], train, dev),
+        ModelSpec(recipe["model"], head="pooled", layers=settings.grid.get("layers")),
+        optimiser=OptimiserSpec(
+            **sizes,
+            betas=(0.9, 0.999),
+            clip=1.0,
+            checkpoint=CheckpointRule(patience=None),  # all epochs, the best by dev loss kept
+            precision=recipe.get("precision", "fp32"),
+        ),
+        seed=seed,
     )
 
 
