@@ -157,6 +157,12 @@ class Study:
         found = {cell.seed: self._reading(cell, read) for cell, read in reads if read}
         return {seed: r for seed, r in found.items() if r and np.isfinite(r.value)} or None
 
+    def shown(self, place: Place) -> dict[int, Reading]:
+        """By seed, what its table shows at a place; empty where nothing was measured."""
+        cells = [cell for cell in self.at(place) if place.metric in cell.read]
+        found = {cell.seed: self.reading(cell, place.metric) for cell in cells}
+        return {seed: reading for seed, reading in found.items() if reading}
+
     def at(self, place: Place) -> Sequence[Cell]:
         """The cells of a place, one per seed or more."""
         return self._at.get((place.table, place.row, place.column), ())

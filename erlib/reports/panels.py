@@ -58,7 +58,7 @@ def band(
 ) -> None:  # fmt: skip
     """A line with a dot at each of its values, and the band around it."""
     axis.plot(middle.index, middle, line, marker="o", color=colour, label=label)
-    axis.fill_between(middle.index, low, high, color=colour, alpha=0.15, linewidth=0)
+    axis.fill_between(middle.index, low, high, color=colour, alpha=0.12, linewidth=0)
 
 
 def boxes(axis: Axes, values: Mapping[str, pd.Series]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pandas as pd
 
 from erlib.config import RunSpec
@@ -16,10 +14,9 @@ from erlib.papers.agreement.cells import EXPLAINING, ONE, PREDICTING, SIX, TABLE
 from erlib.papers.agreement.described import stands_for
 from erlib.papers.agreement.systems import MODELS, SETS, VARIANTS, core_tasks
 from erlib.papers.agreement.vectors import glove_file
+from erlib.papers.means import Facts, listed
 from erlib.papers.study import Study
 from erlib.parameters import Settings
-
-Facts = dict[str, Any]  # empty where there is nothing to tell
 
 
 def data(settings: Settings) -> Facts:
@@ -63,7 +60,7 @@ def pairs(study: Study, model: str) -> Facts:
         "r": means.max(),
         "undefined": int(sum(table.isna().sum().sum() for table in r)),
         "correlations": sum(table.size for table in r),
-        "gaps": ", ".join(f"{name} {gaps[key]:.3f}" for key, name in NAMES.items()),
+        "gaps": listed(gaps.rename(NAMES)[list(NAMES.values())], ".3f"),
     }
 
 
@@ -93,7 +90,7 @@ def groups(study: Study) -> Facts:
     return {
         "sizes": ", ".join(f"{counts[group]} {group}" for group in GROUPS),
         "none": len(texts) - int(counts.sum()),
-        "means": ", ".join(f"{group} {means[group]:.2f}" for group in GROUPS if group in means),
+        "means": listed(means.reindex(list(GROUPS)), ".2f"),
     }
 
 

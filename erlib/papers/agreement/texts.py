@@ -30,10 +30,7 @@ BySeed = list[tuple[Reading, ...]]  # of each seed, the readings that a test com
 
 def shared(study: Study, *places: Place) -> BySeed:
     """What the tables show at these places, of the seeds that all of them have."""
-    found = []
-    for place in places:
-        shown = {cell.seed: study.reading(cell, place.metric) for cell in study.at(place)}
-        found.append({seed: reading for seed, reading in shown.items() if reading})
+    found = [study.shown(place) for place in places]
     seeds = sorted(set.intersection(*map(set, found)))
     return [tuple(by_seed[seed] for by_seed in found) for seed in seeds]
 

@@ -99,6 +99,6 @@ def related(study: Study, places: Sequence[Place]) -> Correlated | None:
     if where not in sets or test not in sets:
         return None
     told = points(predicted(study, what.replace(" of ", "-"), sets[where], sets[test]))
-    each = [study.read(f1_at(system, sets[test])) or {} for system in CLASSIFIERS]
+    each = [study.shown(f1_at(system, sets[test])) for system in CLASSIFIERS]
     texts = max((one.count for of in each for one in of.values()), default=0)
     return Correlated(told, texts) if told else None

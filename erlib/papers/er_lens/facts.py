@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from erlib.papers.er_lens.reads import MEASURES, erasure_curves
 from erlib.papers.er_lens.recipe import bounds_table
 from erlib.papers.er_lens.scatter import PREDICTORS, correlation, predicted
 from erlib.papers.er_lens.systems import CLASSIFIERS, GUIDES, TECHNIQUES
+from erlib.papers.means import Facts
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 
-Facts = dict[str, Any]
 KINDS = {
     "human": "marked by annotators",
     "phrase labels": "derived from the human sentiment labels of phrases",

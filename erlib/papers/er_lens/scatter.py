@@ -79,12 +79,11 @@ def predicted(study: Study, predictor: str, where: TestSet, test: TestSet) -> pd
         place = f1_at(system, where)
         if technique:
             place = Place("table9", system, f"{where.plausibility}/{technique}", METRICS[measure])
-        x, y = study.read(place) or {}, study.read(f1_at(system, test)) or {}
+        x, y = study.shown(place), study.shown(f1_at(system, test))
         both = [seed for seed in sorted(x.keys() & y.keys()) if y[seed].trained]
         rows += [(system, seed, x[seed].value, y[seed].value) for seed in both]
-    found = pd.DataFrame(rows, columns=["system", "seed", "x", "y"]).astype(
-        {"x": float, "y": float}
-    )
+    found = pd.DataFrame(rows, columns=["system", "seed", "x", "y"])
+    found = found.astype({"x": float, "y": float}).dropna(ignore_index=True)
     return found.assign(predictor=predictor, measured_on=where.name, predicted=test.name)
 
 
