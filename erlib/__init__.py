@@ -6,6 +6,7 @@ The public names. Each is imported when it is first used, so that `import erlib`
 from importlib import import_module
 from typing import Any
 
+from erlib.errors import lacking
 from erlib.threads import be_considerate
 
 be_considerate()
@@ -21,6 +22,7 @@ _HOME = {
     "Stage": "erlib.training.stages",
     "attribute": "erlib.attributions",
     "carry_out": "erlib.training.stages",
+    "compare": "erlib.comparing",
     "evaluate": "erlib.training.evaluating",
     "explore": "erlib.explorer",
     "load_classifier": "erlib.models",
@@ -38,7 +40,10 @@ __all__ = list(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'erlib' has no attribute '{name}'")
-    return getattr(import_module(_HOME[name]), name)
+    try:
+        return getattr(import_module(_HOME[name]), name)
+    except ModuleNotFoundError as error:
+        raise lacking(error) from error
 
 
 def __dir__() -> list[str]:

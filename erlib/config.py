@@ -12,7 +12,7 @@ import json
 import math
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
@@ -340,6 +340,22 @@ class RunSpec(Description):
     def with_seed(self, seed: int) -> RunSpec:
         """The same run from another seed."""
         return replace(self, seed=seed)
+
+
+def listed(specs: Any, kind: type[Description], call: str) -> list[Any]:
+    """The descriptions as a list; one alone, a hash or another kind is refused with what to do."""
+    if isinstance(specs, Description):
+        raise ValueError(f"{call} takes a list of descriptions: {call}([…]) with [ ] around it")
+    each = [specs] if isinstance(specs, str) or not isinstance(specs, Iterable) else list(specs)
+    for spec in each:
+        if isinstance(spec, str):
+            raise ValueError(
+                f"{call} takes a list of {kind.__name__}, not the name '{spec}'; a trained run is "
+                "loaded with erlib.load_classifier, and `python -m erlib runs ls` lists them all"
+            )
+        if not isinstance(spec, kind):
+            raise ValueError(f"{call} takes a list of {kind.__name__}, not {checks.shown(spec)}")
+    return each
 
 
 def _check_rows(**counts: int | None) -> None:

@@ -8,6 +8,7 @@ The executed notebook, its HTML, tables and figures appear in `reports/<profile>
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,9 +23,11 @@ from erlib.catalogue import paper as paper_named
 from erlib.config import store_root
 from erlib.parameters import check_parameters
 from erlib.reports import render_notebook
-from erlib.reports.freshness import record_sources, text_sources
+from erlib.reports.freshness import made_with, record_sources, text_sources
 from erlib.reports.ledger import reports_folder
 from erlib.reports.staging import publish, staged
+
+BAR = re.compile(r"^\w+: +\d+%\|", re.M)  # a bar as a line of a log
 
 
 class NotebookFailed(RuntimeError):
@@ -52,8 +55,8 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
     reports = reports_folder(profile, root)
     reports.mkdir(parents=True, exist_ok=True)
     failed = reports / f"{name}.failed.ipynb"
-    written = text_sources(paper, profile, root)
-    os.environ["ERLIB_TERMINAL_BAR"] = "1"
+    written = {**text_sources(paper, profile, root), **made_with(settings)}
+    os.environ["ERLIB_TERMINAL_BAR"] = "1" if sys.stderr.isatty() else "0"
     with staged() as stage, TemporaryDirectory(prefix="erlib-kernel-") as sockets:
         made = reports_folder(profile, stage) / f"{name}.ipynb"
         made.parent.mkdir(parents=True)
@@ -114,4 +117,5 @@ def _place(made: Path, place: Path) -> Path:
 
 
 def _is_bar(output: Mapping[str, Any]) -> bool:
-    return output.get("name") == "stderr" and "\r" in output.get("text", "")
+    said = output.get("text", "")
+    return output.get("name") == "stderr" and ("\r" in said or BAR.search(said) is not None)

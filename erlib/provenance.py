@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,30 @@ def revision() -> str | None:
         return None
     changed = _git(source, "status", "--porcelain", "--", ".")
     return commit + ("+" if changed else "")
+
+
+def source_hash(*folders: Path) -> str:
+    """One hash of every file of erlib's source, and of these folders beside it."""
+    found = sha256()
+    for folder in (Path(__file__).resolve().parent, *folders):
+        for file in sorted(folder.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                found.update(f"{file.relative_to(folder)}\n".encode() + file.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def surroundings(device: str | None) -> dict[str, Any]:
+    """What numbers may depend on besides erlib: device, libraries, and the files of one's own, each
+    with its size and the time of its last change."""
+    where = environment(device)
+    data, vectors = os.environ.get("ERLIB_DATA"), os.environ.get("ERLIB_GLOVE")
+    own = [*(sorted(Path(data).glob("*/*")) if data else []), *([Path(vectors)] if vectors else [])]
+    stats = [(str(file), file.stat()) for file in own if file.is_file()]
+    return {
+        **{name: where[name] for name in ("python", "platform", "device", "device_name")},
+        "packages": where["packages"],
+        "own": [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats],
+    }
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

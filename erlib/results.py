@@ -74,7 +74,7 @@ def from_archives(files: Sequence[Path]) -> Iterator[None]:
         facts: dict[str, dict[str, Any]] = {"contents": {}, "reports": {}}
         for file in files:
             archive = Archive(file)
-            unpack(archive, store, described=True)
+            unpack(archive, store)
             for what, known in archive.json(FACTS_FILE).items():
                 facts[what] |= known
         (store.root / FACTS_FILE).write_text(json.dumps(facts), encoding="utf-8")

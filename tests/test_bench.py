@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,11 +83,14 @@ def test_another_implementation_is_timed_on_the_same_texts(small, tmp_path, meth
     assert 0 < table["difference"][0] < 1e-4
 
 
-@pytest.mark.parametrize("n", [8, 40])  # either form of DecompX's feed-forward block
-@pytest.mark.parametrize(
-    "method",
-    ["attention", "rollout", "input_x_gradient", "lime", "alti", "decompx"],
-)
+COUNTED = (
+    "attention", "rollout", "input_x_gradient", "lime", "occlusion", "attn_lrp", "value_zeroing",
+    "alti", "decompx",
+)  # fmt: skip
+
+
+# Either form of DecompX's feed-forward block; of SHAP's sets on long texts some are drawn twice
+@pytest.mark.parametrize(("method", "n"), [*product(COUNTED, (8, 40)), ("shap", 8)])
 def test_formulas_count_the_products_that_run(method, n):
     classifier = tiny.classifier("bert")
     texts = bench.random_texts(classifier, n, 1)

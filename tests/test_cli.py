@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 
 import pytest
 
@@ -52,6 +53,33 @@ def test_the_plan_names_every_stage_and_its_cost_and_makes_nothing(capsys, monke
     # the Baseline and three joint systems, 15 seeds, 25 epochs (ER+AttR: 15) of 217 batches
     assert str(15 * (25 + 25 + 15 + 25) * 217) in text and "GB" in text
     assert not (tmp_path / "store").exists()
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0 and said(capsys) == f"erlib {version('erlib')}\n"
+
+
+def test_an_empty_store_has_no_runs(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path / "store"))
+    assert main(["runs", "ls"]) == 0
+    assert said(capsys) == f"no runs in {tmp_path / 'store'} yet\n"
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("command", [["run"], ["reports", "check"]])
+def test_what_needs_a_checkout_says_so_in_a_line(command, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(command) == 2
+    told = said(capsys)
+    assert f"erlib {command[0]}" in told and "needs a checkout" in told and told.count("\n") == 1
+
+
+def test_corpora_that_are_all_missing_are_an_error(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("ERLIB_DATA", str(tmp_path))
+    assert main(["data", "check", "--source", "local"]) == 1
+    assert "missing" in said(capsys)
 
 
 @pytest.fixture

@@ -117,6 +117,11 @@ def test_the_table_of_sites_is_what_was_measured_and_marks_the_defaults():
     assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/site.md").read_text()
 
 
+def test_the_table_of_claims_is_what_the_criteria_say():
+    listing = runpy.run_path(str(ROOT / "docs/list_claims.py"))
+    assert (ROOT / "docs/claims.md").read_text(encoding="utf-8") == listing["page"]()
+
+
 def test_the_table_of_precisions_is_what_was_measured():
     measuring = runpy.run_path(str(ROOT / "docs/measure_precision.py"))
     table = measuring["table"](pd.read_csv(ROOT / "docs/precision.csv"))

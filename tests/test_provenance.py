@@ -34,3 +34,19 @@ def test_the_revision_is_that_of_the_checkout_and_marks_changes(tmp_path, monkey
     assert provenance.revision() == commit
     source.write_text("two")
     assert provenance.revision() == commit + "+"
+
+
+def test_the_hash_of_the_source_tells_every_change_and_is_blind_to_what_python_leaves(
+    tmp_path, monkeypatch
+):
+    package = tmp_path / "erlib"
+    (package / "__pycache__").mkdir(parents=True)
+    (package / "provenance.py").write_text("one")
+    monkeypatch.setattr(provenance, "__file__", str(package / "provenance.py"))
+    first = provenance.source_hash()
+    (package / "__pycache__" / "provenance.pyc").write_text("two")
+    assert provenance.source_hash() == first
+    (package / "profile.toml").write_text("")
+    second = provenance.source_hash()
+    (package / "profile.toml").rename(package / "profiles.toml")
+    assert len({first, second, provenance.source_hash()}) == 3

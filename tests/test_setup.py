@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from erlib.errors import EXTRAS
+from tests import tiny
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -94,6 +97,63 @@ def test_every_library_that_erlib_imports_is_pinned():
 
 def test_every_library_that_the_tests_import_is_pinned():
     assert imported_distributions("tests") <= RUN.keys() | TEST.keys()
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+INSTALLS = "setuptools"  # what builds erlib, and is no library of it
+
+
+def ranges(lines: list[str]) -> dict[str, tuple[str, str]]:
+    """`name>=low,<high` as (low, high); what is an extra of erlib itself is left out."""
+    wanted = re.compile(r"([a-z0-9-]+)>=([0-9.]+)(?:,<([0-9.]+))?")
+    found = [wanted.fullmatch(line) for line in lines if not line.startswith("erlib[")]
+    return {m[1]: (m[2], m[3] or "9999") for m in found}
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
+def test_every_pin_is_in_the_range_of_the_package_and_begins_it():
+    extras = PROJECT["optional-dependencies"]
+    listed = ranges([*PROJECT["dependencies"], *(x for lines in extras.values() for x in lines)])
+    assert listed.keys() == (RUN | TEST).keys() - {INSTALLS}
+    for name, (low, high) in listed.items():
+        pin = numbers((RUN | TEST)[name])
+        assert pin[: len(numbers(low))] == numbers(low) and pin < numbers(high), name
+
+
+def test_without_extras_a_model_is_compared_and_what_lacks_a_library_names_its_extra(tmp_path):
+    held = {name for brings in EXTRAS.values() for name in brings}
+    code = f"""
+import sys
+class Held:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {held}:
+            raise ModuleNotFoundError(f"No module named '{{name}}'", name=name)
+sys.meta_path.insert(0, Held())
+import erlib
+from erlib.cli import main
+model = erlib.load_classifier({str(tiny.directory("bert"))!r}, seed=0)
+erlib.compare(model, ["a great film"], ["attention", "lime"]).save("x.html")
+model.predict(["a great film"]), erlib.RunSpec, erlib.run, erlib.evaluate, erlib.load_data
+try:
+    erlib.explore()
+except ModuleNotFoundError as error:
+    print(error)
+assert main(["runs", "ls"]) == 0
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "ERLIB_STORE": str(tmp_path / "store")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'erlib[explorer]'" in done.stdout
+    assert f"no runs in {tmp_path / 'store'} yet" in done.stdout
 
 
 def test_every_data_file_of_the_package_is_installed_with_it():
@@ -177,7 +237,7 @@ def clone(tmp_path: Path) -> Clone:
 
 VARIABLES = ["ERLIB_DATA", "ERLIB_CACHE", "ERLIB_STORE", "ERLIB_NO_VENV", "ERLIB_PIP_ARGS"]
 OPTIONS = ["--profile", "--only", "--seeds", "--data", "--executor", "--retry-failed",
-           "--from-results", "--plan", "--lab", "--help"]  # fmt: skip
+           "--force", "--from-results", "--plan", "--lab", "--help"]  # fmt: skip
 
 
 @pytest.mark.parametrize("script", ["run_all.sh", "run_tests.sh"])

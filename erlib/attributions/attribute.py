@@ -108,6 +108,8 @@ def attribute(
     options: how much is spent on a text, where that is not what the variant says: {"steps": 20} of
         integrated_gradients (without a variant 50), {"samples": 50} of lime (500) or gradshap (5).
     """
+    if isinstance(classifier, str):
+        raise ValueError(f"attribute takes a classifier: erlib.load_classifier('{classifier}')")
     encoded = classifier.encode(inputs, labels=labels)
     if cut := [text for text in encoded if text.truncated]:
         longest = max(cut, key=lambda text: text.words_cut)

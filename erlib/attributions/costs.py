@@ -1,7 +1,8 @@
 """How many operations and bytes does an attribution take, before it is run?
 
 Counts for one text of n tokens; a multiplication and an addition are two operations. They follow
-the form that runs: DecompX changes its feed-forward form with n, and LIME enumerates short texts.
+the form that runs: DecompX changes its feed-forward form with n, and LIME and SHAP
+enumerate short texts.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from erlib.attributions.decomposition import CACHE_BYTES
 from erlib.attributions.decompx import row_map_is_cheaper
 from erlib.attributions.memory import bytes_per_text
 from erlib.attributions.registry import METHODS
+from erlib.attributions.shapley import MOST_ENUMERATED
 from erlib.attributions.variants import DEFAULTS, Options
 from erlib.models.classifier import Classifier
 
@@ -98,8 +100,21 @@ def operations(method: str, shape: Shape, n: int) -> float:
     }
     if method in copies:
         return once + copies[method] * (once + back)
+    words = n - 2  # two tokens are no words
     if method == "lime":
-        return once * (1 + min(options.samples, 2 ** min(n - 2, 64)))  # two tokens are no words
+        return once * (1 + min(options.samples, 2 ** min(words, 64)))
+    if method == "shap":
+        return once * (1 + (2**words if words <= MOST_ENUMERATED else options.samples + 2))
+    if method == "occlusion":
+        return once * (2 + words)
+    if method == "value_zeroing":  # every layer from its values on, for every token and for none
+        return once + (n + 1) * (
+            once - shape.layers * n * (4 * shape.width**2 + 2 * n * shape.width)
+        )
+    if method == "attn_lrp":  # its own states, q, k, v and scores once more; the linear network
+        again = shape.layers * n * (6 * shape.width**2 + 2 * n * shape.width)
+        products = shape.layers * 4 * n * n * shape.width  # both factors
+        return 2 * once + again + once + products + back
     return once
 
 

@@ -24,7 +24,7 @@ Target = str | int  # one of these, or a class
 def class_of(target: Target, classifier: Classifier, inputs: Any = None) -> Target:
     """The target with a class's name replaced by its index.
 
-    Classes are called as in `inputs`, if that is a `Dataset`, or as the model's configuration says.
+    Classes are called as in `inputs`, if that is a `Dataset`, or as `Classifier.classes` says.
     """
     if target in TARGETS:
         return target
@@ -34,6 +34,7 @@ def class_of(target: Target, classifier: Classifier, inputs: Any = None) -> Targ
         check_target(torch.tensor([target]), classifier)
         return int(target)
     names = dict(getattr(classifier.model.config, "label2id", None) or {})
+    names |= {name: i for i, name in enumerate(classifier.classes)}
     if label := getattr(inputs, "features", {}).get("label"):
         names = {name: i for i, name in enumerate(label.names)}
     if not isinstance(target, str) or target not in names:

@@ -1,8 +1,8 @@
 """How much is spent on explaining a text, where that is another size than the variant's?
 
 `steps` are the points of integrated gradients' path, `samples` those of GradSHAP and the masked
-copies of LIME. They are sizes, as the rows of an evaluation are, and so no variants; nothing else
-about a method may be changed beside its variant.
+copies of LIME and Kernel SHAP. They are sizes, as the rows of an evaluation are, and so no
+variants; nothing else about a method may be changed beside its variant.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Options:
     baseline: str = "zero"  # or "pad": the embedding of [PAD] at every position
     quadrature: str = "gausslegendre"  # or "left": points 0, 1/steps, …, and 1, all of equal weight
     steps: int = 50  # integrated gradients
-    samples: int = 5  # gradshap: points per text; lime: masked copies
+    samples: int = 5  # gradshap: points per text; lime, shap: masked copies
     baselines: int = 2  # deepshap: how many equal baselines; Captum wants more than one
     rule: str = "captum"  # deeplift, deepshap; or "hooked"
     rows: str = "mean"  # attention_all: mean over query rows; or "read": the read token's row
@@ -68,6 +68,7 @@ DEFAULTS = {
     "deeplift": _ENTRY,
     "deepshap": _ENTRY,
     "lime": Options(of="probability", samples=500),
+    "shap": Options(samples=500),
     "saliency": Options(reduce="l2"),  # its signed sum is zero behind a layer norm
 }
 

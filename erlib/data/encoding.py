@@ -11,14 +11,15 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import torch
-from datasets import Dataset
-from torch import Tensor
-from transformers import PreTrainedTokenizerFast
+from typing import TYPE_CHECKING, Any
 
 from erlib import checks
+
+if TYPE_CHECKING:
+    import torch
+    from datasets import Dataset
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerFast
 
 # Shuffled training batches are sorted by length within pools of this many batches: padding
 # shrinks, and which texts meet in a batch still changes with the seed.
@@ -235,6 +236,8 @@ def _refuse_long_questions(
 
 
 def _examples(inputs: Sequence[Any] | Dataset) -> Iterable[_Example]:
+    from datasets import Dataset
+
     if isinstance(inputs, str | Mapping):
         raise ValueError("encode takes a list of inputs; put a single text in a list")
     if not isinstance(inputs, Dataset) and not isinstance(inputs, Iterable):
@@ -317,6 +320,8 @@ def _joined_answer(row: Mapping[str, Any]) -> tuple[int, int]:
 
 def collate(encoded: Sequence[Encoded], pad_id: int) -> Batch:
     """Pad on the right to the longest input and stack."""
+    import torch
+
     if not encoded:
         raise ValueError("cannot make a batch of no inputs")
     width = max(len(e.input_ids) for e in encoded)
@@ -353,6 +358,8 @@ def collate(encoded: Sequence[Encoded], pad_id: int) -> Batch:
 
 
 def _labels(encoded: Sequence[Encoded]) -> Tensor | None:
+    import torch
+
     if any(e.answer is not None for e in encoded):
         return torch.tensor([e.answer or (NO_ANSWER, NO_ANSWER) for e in encoded])
     known = [e.label for e in encoded if e.label is not None]

@@ -8,14 +8,15 @@ directory with parquet files in the same layout works in place of a hub id.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
-
-import datasets
+from typing import TYPE_CHECKING, Any
 
 from erlib.data.corpora import CorpusInfo, HubEntry
 from erlib.data.rationales import evidence_rationale
 from erlib.data.schema import Row, read_record
 from erlib.data.splits import split_of
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 
 def hub_splits(entry: HubEntry) -> list[str]:
@@ -88,7 +89,9 @@ def _entry(info: CorpusInfo) -> HubEntry:
     return info.hub
 
 
-def _load(info: CorpusInfo, entry: HubEntry, split: str) -> datasets.Dataset:
+def _load(info: CorpusInfo, entry: HubEntry, split: str) -> Dataset:
+    import datasets
+
     # Naming the files keeps every other loader out, and fetches no other split. The card's sizes
     # are of all splits together, so they are not compared; `data check` shows ours.
     files, options = {split: entry.splits[split]}, {"verification_mode": "no_checks"}

@@ -8,20 +8,22 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow.compute as pc
-from datasets import Dataset
 
 from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
 from erlib.data.hub import hub_rows, hub_splits
 from erlib.data.known import NeedsCorpus, facts, results_only
 from erlib.data.local import data_dir, local_info, local_rows, local_splits, refuse_shared
 from erlib.data.packaged import packaged_rows, prepare
+from erlib.data.planted import parts_of, plant
 from erlib.data.schema import to_dataset
 from erlib.data.splits import SPLITS
 from erlib.errors import unknown
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,15 @@ def read_split(name: str, split: str, source: str) -> Dataset:
 def _load(
     name: str, split: str, source: str, where: str | None
 ) -> tuple[Dataset, Mapping[str, int]]:
-    """`where` (ERLIB_DATA) only keeps what was read from one folder apart from another."""
+    """`where` (ERLIB_DATA) only keeps what was read from one folder apart from another.
+
+    A corpus with planted reasons (`erlib.data.planted`) is made of the one its name begins with.
+    """
+    if (base := parts_of(name).base) != name:
+        data, dropped = _load(base, split, source, where)
+        return plant(data, name, split), dropped
     info = _info(name, source)
-    dropped: dict[str, int] = {}
+    dropped = dict[str, int]()
     if source == "packaged":
         rows = packaged_rows(name, split)
     elif source == "local":
@@ -76,6 +84,7 @@ def _load(
 
 
 def _info(name: str, source: str) -> CorpusInfo:
+    name = parts_of(name).base
     info = local_info(name) if source == "local" else corpus(name)
     if source not in info.sources and not (source == "local" and local_splits(name)):
         fixes = {
@@ -129,7 +138,10 @@ def _counted(name: str, source: str) -> CorpusReport:
     splits = _splits(info, source)
     if not splits:
         read_split(name, "train", source)  # raises, and says what would fix it
+    import pyarrow.compute as pc
+
     sizes, dropped, marked, words = {}, dict[str, int](), 0, 0
+    base, rule, _ = parts_of(name)
     seen: dict[str, str] = {}
     for split in splits:
         data, left_out = _load(name, split, source, os.environ.get("ERLIB_DATA"))
@@ -145,11 +157,13 @@ def _counted(name: str, source: str) -> CorpusReport:
             marked, words = marked + (pc.sum(bits).as_py() or 0), words + len(bits)
     notes = [info.note] if info.note else []
     if source == "packaged":
-        dropped, notes = dict(prepare(name).dropped), [*prepare(name).notes, *notes]
-    elif source == "local" and (both := refuse_shared(name, os.environ.get("ERLIB_DATA", ""))):
+        dropped, notes = dict(prepare(base).dropped), [*prepare(base).notes, *notes]
+    elif source == "local" and (both := refuse_shared(base, os.environ.get("ERLIB_DATA", ""))):
         notes.append(f"{both} texts are in two splits, as they were published")
     if info.rationale == "lexicon":
         notes.append("rationales are lexicon rationales, not human annotations of these texts")
+    if rule is not None:
+        notes.append(f"half of the labels are drawn anew and say what is planted: rule '{rule}'")
     kind = (info.rationale or "human") if words else None
     share = marked / words if words else None
     return CorpusReport(name, source, sizes, dropped, kind, share, tuple(notes), info.licence)

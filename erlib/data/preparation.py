@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
-
-from datasets import ClassLabel, Dataset
+from typing import TYPE_CHECKING, Any
 
 from erlib.errors import unknown
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 MIN_WORDS = 3  # of a text that was stripped: two words always agree fully or not at all
 
@@ -34,6 +35,8 @@ def _prepared(data: Dataset, words: str, classes: tuple[str, ...]) -> Dataset:
 
 
 def _of_classes(data: Dataset, classes: Sequence[str]) -> Dataset:
+    from datasets import ClassLabel
+
     label = data.features["label"]
     for name in classes:
         if name not in label.names:
@@ -49,6 +52,8 @@ def _of_classes(data: Dataset, classes: Sequence[str]) -> Dataset:
 
 
 def _alphanumeric(data: Dataset) -> Dataset:
+    from datasets import Dataset
+
     if "words" not in data.column_names:
         raise ValueError(
             "only single texts can be stripped of words; this corpus has pairs or spans"

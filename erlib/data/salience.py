@@ -13,8 +13,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.feature_selection import chi2
 
 from erlib.data.encoding import Encoded
 from erlib.errors import unknown
@@ -118,6 +116,8 @@ class TfIdf:
     """
 
     def __init__(self, every_piece: bool = False) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         self.every_piece = every_piece
         self.vectoriser = TfidfVectorizer(**{"analyzer": list} if every_piece else {})
 
@@ -147,6 +147,8 @@ class ChiSquared(TfIdf):
 
     def fit(self, texts: Sequence[Tokens], labels: Sequence[int]) -> None:
         """The statistic of every word of the training texts."""
+        from sklearn.feature_selection import chi2
+
         super().fit(texts, labels)
         self.statistic = np.nan_to_num(chi2(self.weights, labels)[0])
 

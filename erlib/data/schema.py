@@ -10,12 +10,12 @@ Every row of every source passes through `read_record`, so bad data is refused w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import pyarrow as pa
-from datasets import ClassLabel, Dataset, Features, List, Value
+from typing import TYPE_CHECKING, Any
 
 from erlib.data.rationales import parse_tree, phrase_rationale
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 TASKS = ("classify", "pair", "span")
 MOST_CLASSES = 10_000  # more are a mistake
@@ -56,6 +56,9 @@ def read_record(
 
 def to_dataset(rows: Sequence[Row], task: str, labels: Sequence[str]) -> Dataset:
     """Rows as a `Dataset`; a rationale column exists where at least one row has a rationale."""
+    import pyarrow as pa
+    from datasets import ClassLabel, Dataset, Features, List, Value
+
     features: dict[str, Any] = {"id": Value("string")}
     if task == "span":
         features |= {"context": Value("string"), "question": Value("string")}

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from erlib.data.local import local_info
 from erlib.models import Classifier, load_classifier
 from erlib.models.classifier import SETTINGS_FILE
 from erlib.models.heads import OWN
+from erlib.models.predicting import RUN_FILE, refuse_no_classes
 from erlib.provenance import default_device
 from erlib.training.listing import run_label
 from erlib.training.store import Sealed, Store
@@ -55,33 +55,10 @@ def _saved_at(folder: Path) -> int:
 def _opened(name: str, saved_at: int) -> Model:
     classifier = load_classifier(name, seed=0).to(default_device())
     folder = Path(classifier.name)
-    if (folder / "spec.json").exists():
-        run = Sealed(folder, "done")
-        data = run.read("spec.json")["data"]
-        classes = tuple(data["classes"]) or local_info(data["corpus"]).labels
-        return Model(run_label(run), classifier, classes)
-    _refuse_no_classes(classifier)
-    names = getattr(classifier.model.config, "id2label", None) or {}
-    count = 0 if classifier.task == "span" else max(2, classifier.num_labels)
-    classes = tuple(str(names.get(i, i)) for i in range(count))
-    return Model(name, classifier, classes, _doubt(classifier))
-
-
-def _refuse_no_classes(classifier: Classifier) -> None:
-    """What is shown are probabilities of classes of which one is right."""
-    if classifier.head != OWN or classifier.task == "span":
-        return
-    problem = classifier.model.config.problem_type
-    if problem == "multi_label_classification":
-        found = "gives several labels to a text (problem_type multi_label_classification)"
-    elif problem == "regression" or classifier.num_labels == 1:
-        found = "gives a text a number instead of a class (one logit, or problem_type regression)"
-    else:
-        return
-    raise ValueError(
-        f"{classifier.name} {found}; what can be shown: classifiers with two or more classes of "
-        "which one is right, and models that answer questions with a span"
-    )
+    if (folder / RUN_FILE).exists():
+        return Model(run_label(Sealed(folder, "done")), classifier, classifier.classes)
+    refuse_no_classes(classifier)
+    return Model(name, classifier, classifier.classes, _doubt(classifier))
 
 
 def _doubt(classifier: Classifier) -> str:

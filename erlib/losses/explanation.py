@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from erlib.attributions.attention import rolled_out
+from erlib.attributions.attn_lrp import relevance
 from erlib.errors import unknown
 from erlib.losses.objective import Step, objective
 
@@ -44,12 +45,27 @@ def _input_x_gradient(step: Step, rationale: Tensor, annotated: Tensor) -> Guida
 
     All texts count. The gradient stays in the graph: training differentiates it a second time.
     """
-    output, labels = step.forward(), step.batch.labels
-    if labels is None:
-        raise ValueError("guidance by input x gradient explains the gold class; no labels here")
-    gold = output.logits.gather(1, labels[:, None]).sum()
+    output = step.forward()
+    gold = output.logits.gather(1, _labels(step)[:, None]).sum()
     (gradient,) = torch.autograd.grad(gold, output.entry, create_graph=True)
-    scores = (output.entry * gradient).sum(dim=-1) * step.mask
+    return _sizes((output.entry * gradient).sum(dim=-1) * step.mask, rationale)
+
+
+def _attn_lrp(step: Step, rationale: Tensor, annotated: Tensor) -> Guidance:
+    """AttnLRP, scaled as IXG is. No paper's: the relevance is followed without dropout."""
+    h = step.forward().hidden_states[0]
+    found = relevance(step.classifier, h, step.mask, _labels(step), create_graph=True)
+    return _sizes(found * step.mask, rationale)
+
+
+def _labels(step: Step) -> Tensor:
+    if step.batch.labels is None:
+        raise ValueError("guidance by this technique explains the gold class; no labels here")
+    return step.batch.labels
+
+
+def _sizes(scores: Tensor, rationale: Tensor) -> Guidance:
+    """Sizes over their ℓ2 norm in the text, against the binary rationale; all texts count."""
     norm = scores.norm(dim=-1, keepdim=True).clamp(min=1e-12)
     return Guidance((scores / norm).abs(), rationale, torch.ones_like(scores[:, 0]))
 
@@ -63,6 +79,7 @@ GUIDES = {
     "attention": _attention,
     "rollout": _rollout,
     "input_x_gradient": _input_x_gradient,
+    "attn_lrp": _attn_lrp,
 }
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from erlib.data.encoding import Encoded
 from erlib.metrics.erasure import Erased, Witness, erase, predicted, probability, whole
 from erlib.metrics.ranking import at_least_one, best_first
+from erlib.metrics.word_erasure import word_places
 from erlib.models.classifier import Classifier
 
 
@@ -33,7 +34,7 @@ def over_random(
     """
     witness, rng = Witness(classifier), np.random.default_rng(0)
     targets = [predicted(answer) for answer in witness.ask([whole(text) for text in encoded])]
-    places = [_words(text) for text in encoded]
+    places = [word_places(text) for text in encoded]
 
     def left(orders: Sequence[np.ndarray]) -> np.ndarray:
         """p of each text without the first words of its order, the mean over `percents`."""
@@ -50,10 +51,3 @@ def over_random(
     chance = np.mean([left([rng.permutation(n) for n in lengths]) for _ in range(draws)], axis=0)
     gains = {name: chance - left([best_first(s) for s in each]) for name, each in scores.items()}
     return pd.DataFrame(gains, index=pd.Index([text.id for text in encoded], name="id"))
-
-
-def _words(text: Encoded) -> np.ndarray:
-    """[token]: which of the text's words it is a piece of, counted over both texts of a pair."""
-    seen: dict[tuple[int, int], int] = {}
-    pieces = zip(text.segment, text.word_ids, strict=True)
-    return np.array([seen.setdefault(p, len(seen)) if p[0] >= 0 else -1 for p in pieces])

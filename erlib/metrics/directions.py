@@ -45,6 +45,14 @@ METRICS = {
         Metric("normalised_comprehensiveness", True, 0, 1, "normalised comprehensiveness"),
         Metric("ivra_sufficiency", False, -1, 1, "sufficiency p(x) − p(t)"),
         Metric("ivra_comprehensiveness", True, -1, 1, "comprehensiveness p(x) − p(x∖t)"),
+        # metrics.md §14 and 15
+        Metric("normalised_aopc", True, 0, 1, "normalised AOPC, best words first"),
+        Metric("normalised_aopc_last", False, 0, 1, "normalised AOPC, worst words first"),
+        Metric("soft_sufficiency", True, 0, 1, "soft sufficiency"),
+        Metric("soft_comprehensiveness", True, 0, 1, "soft comprehensiveness"),
+        # metrics.md §16
+        Metric("found_at_k", True, 0, 1, "planted words among the k best"),
+        Metric("rule_accuracy", True, 0, 1, "accuracy on counterfactual pairs"),
         # metrics.md §3 to 6
         Metric("important_share", None, 0, 1, "share of important tokens"),
         Metric("decision_flip", False, 0, 1, "fraction of tokens to a decision flip"),

@@ -155,12 +155,18 @@ def _collate(batch: Sequence[Erased], pad_id: int, device: torch.device | str) -
 
 def _distribution(logits: Tensor, batch: Sequence[Erased]) -> Tensor:
     """Softmax over classes; for spans over the text's own tokens, erased ones included: the set
-    of possible answers does not change with what is hidden. One logit is that of class 1."""
-    logits = logits.double()
-    if logits.shape[-1] == 1:
-        logits = torch.cat([torch.zeros_like(logits), logits], dim=-1)
+    of possible answers does not change with what is hidden."""
     if logits.ndim == 3:
+        logits = logits.double()
         lengths = torch.tensor([len(e.ids) for e in batch], device=logits.device)
         beyond = torch.arange(logits.shape[1], device=logits.device) >= lengths[:, None]
         return logits.masked_fill(beyond[..., None], -torch.inf).softmax(dim=1)
+    return probabilities(logits)
+
+
+def probabilities(logits: Tensor) -> Tensor:
+    """[batch, class] in double precision; one logit is that of class 1."""
+    logits = logits.double()
+    if logits.shape[-1] == 1:
+        logits = torch.cat([torch.zeros_like(logits), logits], dim=-1)
     return logits.softmax(dim=-1)

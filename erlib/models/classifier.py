@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -23,6 +24,7 @@ from erlib.models.families import body_of, family_of
 from erlib.models.gate import AttentionGate
 from erlib.models.layers import LayerView, layer_views
 from erlib.models.precision import one_pass
+from erlib.models.predicting import class_names, predictions
 
 SETTINGS_FILE = "erlib.json"
 
@@ -82,6 +84,11 @@ class Classifier:
     def num_labels(self) -> int:
         """Number of logits per text (spans: 2 per token)."""
         return 2 if self.task == "span" else self.model.config.num_labels
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What its classes are called, in the order of the logits; () for spans."""
+        return class_names(self)
 
     @property
     def layers(self) -> list[LayerView]:
@@ -149,6 +156,13 @@ class Classifier:
             specials=self.specials,
             labels=labels,
         )
+
+    def predict(self, inputs: Any, *, batch_size: int = 32) -> pd.DataFrame:
+        """One row per input: its `label` and the probability of each class under the class's name.
+
+        Of a span model its `answer` and the probability of that. `inputs` are those of `encode`.
+        """
+        return predictions(self, inputs, batch_size)
 
     def batch(self, encoded: Sequence[Encoded]) -> Batch:
         """Encoded texts padded with this tokenizer's pad, on the model's device."""

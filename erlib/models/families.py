@@ -33,6 +33,7 @@ class Family:
     layers: str  # the list of layers, below the body
     span_out: str = "qa_outputs"
     span_own: str = "qa_outputs.weight"  # in the library's checkpoints
+    final_norm: str | None = None  # of a pre-norm family, below the body
     decoder: bool = False  # causal; the head reads the last real token
     library_activation: type[nn.Module] | None = nn.Tanh  # of `own`; None: the configuration's
     config: tuple[tuple[str, Any], ...] = ()  # settings forced on the configuration
@@ -104,6 +105,7 @@ FAMILIES: dict[str, Family] = {
         dense="score.dense",
         out="score.out_proj",
         layers="h",
+        final_norm="ln_f",
         decoder=True,
         library_activation=nn.Identity,
         config=(("use_cache", False),),
@@ -116,6 +118,7 @@ FAMILIES: dict[str, Family] = {
         dense="score.dense",
         out="score.out_proj",
         layers="layers",
+        final_norm="norm",
         decoder=True,
         library_activation=nn.Identity,
         config=(("use_cache", False),),

@@ -177,6 +177,12 @@ def layer_views(model: PreTrainedModel) -> list[LayerView]:
     return [_view(model, layer) for layer in body.get_submodule(family.layers)]
 
 
+def final_norm(model: PreTrainedModel) -> Norm | None:
+    """What a pre-norm family applies to the last layer's output; None for the others."""
+    name = family_of(model.config.model_type).final_norm
+    return None if name is None else _norm(body_of(model).get_submodule(name))
+
+
 def _view(model: PreTrainedModel, layer: nn.Module) -> LayerView:
     config, names = model.config, LAYER_NAMES[model.config.model_type]
     part = layer.get_submodule
@@ -271,19 +277,19 @@ def attention_scores(view: LayerView, h: Tensor, attention_mask: Tensor | None =
     With a mask, keys that a query cannot see (pads, and the future in a causal layer) have the
     least finite score; without one, scores stand for all pairs.
     """
-    q, k = queries_keys(view, h)
-    if view.rotary is not None:
-        positions = torch.arange(h.shape[1], device=h.device)[None]
-        cos, sin = view.rotary(h, positions)
-        q, k = _rotate(q, cos, sin), _rotate(k, cos, sin)
+    q, k = (rotated(view, x) for x in queries_keys(view, h))
     scores = view.scale * q @ k.transpose(-1, -2)
     if attention_mask is None:
         return scores
     return scores.masked_fill(~visible_keys(view, attention_mask), torch.finfo(scores.dtype).min)
 
 
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary positions: each pair (x_i, x_{i + d/2}) turned by its angle."""
+def rotated(view: LayerView, x: Tensor) -> Tensor:
+    """q or k [B, H, T, head_dim] with rotary positions, where the family has them: each pair
+    (x_i, x_{i + d/2}) turned by its angle."""
+    if view.rotary is None:
+        return x
+    cos, sin = view.rotary(x, torch.arange(x.shape[-2], device=x.device)[None])
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
 

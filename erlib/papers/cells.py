@@ -16,7 +16,7 @@ import pandas as pd
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.faithfulness import aopc
-from erlib.metrics.task import counted_accuracy, counted_f1_binary, counted_f1_macro
+from erlib.metrics.task import counted_accuracy, counted_f1_macro
 from erlib.papers.readings import Reading
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Spec = RunSpec | EvalSpec
 Read = Callable[["Study", Sequence[Spec]], Reading]
+Texts = Callable[["Study", Sequence[Spec]], pd.Series]  # a number of each text, by the text's id
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,18 @@ class Cell:
     remark: str = ""
     decides: Mapping[str, Read] = field(default_factory=dict)
 
+    @property
+    def run(self) -> RunSpec:
+        """The run that it tells of."""
+        run = run_behind(self.specs[0])
+        assert run is not None
+        return run
+
+
+def run_behind(spec: Spec) -> RunSpec | None:
+    """The run that a description is, or measures."""
+    return spec.run if isinstance(spec, EvalSpec) else spec
+
 
 def summary(name: str, scale: float = 1.0) -> Read:
     """A number of an evaluation's or a run's own row, times `scale`: of the model, not of texts."""
@@ -55,24 +68,26 @@ def summary(name: str, scale: float = 1.0) -> Read:
     return read
 
 
-def text_mean(column: str, scale: float = 1.0) -> Read:
-    """The mean over the texts that have it of a column of the evaluation's table, times `scale`."""
+def mean_over(texts: Texts, *, chosen: bool = False) -> Read:
+    """The mean over the texts that have a number; `chosen` by the model itself?"""
 
     def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        texts = scale * study.texts(specs[0]).set_index("id")[column].astype(float).dropna()
-        return Reading(float(texts.mean()), texts)
+        defined = texts(study, specs).dropna()
+        return Reading(float(defined.mean()), defined, chosen=chosen)
 
     return read
+
+
+def text_mean(column: str, scale: float = 1.0) -> Read:
+    """The mean over the texts that have it of a column of the evaluation's table, times `scale`."""
+    return mean_over(
+        lambda study, specs: scale * study.texts(specs[0]).set_index("id")[column].astype(float)
+    )
 
 
 def text_aopc(column: str) -> Read:
     """The AOPC of a measure of faithfulness, Σ over bins / (bins + 1), mean over texts."""
-
-    def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        texts = aopc(study.texts(specs[0]), column).droplevel("method").dropna()
-        return Reading(float(texts.mean()), texts)
-
-    return read
+    return mean_over(lambda study, specs: aopc(study.texts(specs[0]), column).droplevel("method"))
 
 
 def of_answers(score: Callable[..., float], scale: float = 100.0) -> Read:
@@ -89,7 +104,6 @@ def of_answers(score: Callable[..., float], scale: float = 100.0) -> Read:
 
 
 F1_MACRO = of_answers(counted_f1_macro)
-F1_BINARY = of_answers(counted_f1_binary)
 ACCURACY = of_answers(counted_accuracy)
 
 
@@ -102,3 +116,8 @@ def mean_reading(readings: Sequence[Reading]) -> Reading:
     if len(texts) < len(readings) or any(set(t.index) != set(texts[0].index) for t in texts):
         return Reading(value, trained=trained)
     return Reading(value, pd.concat(texts, axis=1).mean(axis=1), trained=trained)
+
+
+def of_spec(index: int, read: Read) -> Read:
+    """What another read makes of one of the specs."""
+    return lambda study, specs: read(study, [specs[index]])

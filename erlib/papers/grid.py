@@ -37,10 +37,7 @@ def whole_grid(
 ) -> list[Stage]:
     """Runs, then measurements, where no description needs a result; `more`: runs without a cell."""
     runs, evals = with_origins([*runs_of(cells), *more]), evaluations_of(cells)
-    return [
-        stage("runs", runs, asked=listed_in(evals), keeps=keeps),
-        stage("measurements", evals),
-    ]
+    return [stage("runs", runs, asked=listed_in(evals), keeps=keeps), stage("measurements", evals)]
 
 
 def later(

@@ -17,7 +17,6 @@ from erlib.reports.style import figure_style, new_figure
 from erlib.training.failures import FAILED, Diverged, RestsOnFailure
 
 REMARK = "not measured"  # the only column of a table that is a hole
-NOTHING = "Every run that this tells of failed: see the end."
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 

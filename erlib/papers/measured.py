@@ -9,14 +9,7 @@ from functools import reduce
 import numpy as np
 import pandas as pd
 
-from erlib.metrics.estimates import (
-    Estimate,
-    Evidence,
-    Share,
-    correlation_of,
-    mean_of,
-    text_draws,
-)
+from erlib.metrics.estimates import Estimate, Evidence, Share, correlation_of, mean_of, text_draws
 from erlib.metrics.moderation import Prior
 from erlib.metrics.pseudovalues import distances, models, observed, spread
 from erlib.metrics.scales import SCALES, Scale

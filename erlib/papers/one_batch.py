@@ -7,7 +7,7 @@ everywhere and can be followed without a corpus of one's own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,13 +36,6 @@ from erlib.training.stages import carry_out, listed_in, no_model
 DATA = DataSpec("movie_snippets", "packaged", max_length=24)
 TEXTS, SPLIT = 4, "dev"
 STEPS, BATCH = 12, 4  # of the short training, and texts in each
-
-
-@dataclass(frozen=True)
-class _Shown:
-    tokens: Sequence[str]
-    scores: np.ndarray
-    rationale: Sequence[int] | None
 
 
 @dataclass
@@ -121,16 +114,15 @@ class OneBatch:
         before = attribute_encoded(
             self.step.classifier, self.texts, method, variant=variant, target="gold", level="token"
         )
-        parts = []
+        parts, rationales = [], [text.rationale for text in self.texts]
         for name, scores in (
             ("before", [a.scores for a in before]),
             (f"after {STEPS} steps", [np.asarray(s) for s in table["scores"]]),
         ):
-            shown = [
-                _Shown(
-                    a.tokens, np.where(np.isfinite(s), s, np.nan), t.rationale
-                )  # −∞: ranked last
-                for a, s, t in zip(before, scores, self.texts, strict=True)
+            shown = [  # −∞, which is ranked last, has no colour
+                replace(a, scores=np.where(np.isfinite(s), s, np.nan))
+                for a, s in zip(before, scores, strict=True)
             ]
-            parts.append(Markup("<h4>{}</h4>{}").format(name.capitalize(), heatmap(shown)))
+            drawn = heatmap(shown, rationales=rationales)
+            parts.append(Markup("<h4>{}</h4>{}").format(name.capitalize(), drawn))
         return Html(Markup("").join(parts))

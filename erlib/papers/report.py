@@ -29,9 +29,11 @@ from erlib.papers.evidence import decide_claims
 from erlib.papers.hours import hours_per_seed
 from erlib.papers.one_batch import OneBatch
 from erlib.papers.ranked import claims_first
+from erlib.papers.rests_on import cells_of
 from erlib.papers.study import Study
 from erlib.papers.trained import RULE, has_task, judged_by, why_untrained
 from erlib.parameters import Settings, settings
+from erlib.reports.criteria import criteria
 from erlib.reports.findings import findings_html
 from erlib.reports.looks import foresight, look, looked
 from erlib.reports.markup import Html
@@ -70,14 +72,26 @@ class Report:
         name, study = self.paper.name, self.study
         has_more = (self.paper.folder / "claims.py").exists()
         given = self.paper.module("claims").given(study) if has_more else {}
+        waiting = [c for c, one in criteria(name).items() if study.waits(cells_of(study, one))]
+        given = {c: found for c, found in given.items() if c not in waiting}
         hours = hours_per_seed(study)
-        found = decide_claims(name, study.read, given, profile=self.settings.profile, hours=hours)
+        found = decide_claims(
+            name, study.read, given, profile=self.settings.profile, hours=hours,
+            lost=rests_on.lost(study),
+        )  # fmt: skip
         record(name, found, profile=self.settings.profile, notes=rests_on.notes(study))
 
     def findings(self) -> Html:
         """What came of the claims, in a few sentences."""
-        _ = self._decided
-        return findings_html(claim_rows(self.paper.name, self.settings.profile))
+        _, study = self._decided, self.study
+        there = len(study.rows) - len(study.lacking)
+        unfinished = (
+            f"Not finished: {there:,} of {len(study.rows):,} runs and evaluations are there. What "
+            "rests on the others is empty, and a claim is decided when all that it rests on is "
+            "there."
+        )
+        rows = claim_rows(self.paper.name, self.settings.profile)
+        return findings_html(rows, first=unfinished if study.lacking else "")
 
     def profile(self) -> None:
         """What this profile has less of than the paper, and what its corpora are to the paper's."""
@@ -108,11 +122,13 @@ class Report:
         data: pd.DataFrame | None = None,
         sources: Sequence[str] | None = None,
         source: str | None = None,
+        printed: str | None = None,
         less: str = "",
     ) -> None:
         """Show and keep a table: the cells of that name beside the paper's, or `content`.
 
-        `source`: the name of the cells' table, where it is not that of the id. `rows`,
+        `source`: the name of the cells' table, where it is not that of the id; `printed`: that of
+        the paper's table, where it is not that of the cells. `rows`,
         `stands_for`, `metric`, `labels` and `absent` as in `reports.beside`. `less`: what is less
         here than in the paper and stands in no size of the profile.
         """
@@ -120,8 +136,8 @@ class Report:
         cells = self.study.of(source)
         if content is None:
             content = beside_printed(
-                self.study, cells, source, rows=rows, stands_for=stands_for, metric=metric,
-                digits=digits, labels=labels, absent=absent,
+                self.study, cells, printed or source, rows=rows, stands_for=stands_for,
+                metric=metric, digits=digits, labels=labels, absent=absent,
             )  # fmt: skip
         said = ", ".join(filter(None, (counts(self.study.numbers(cells)), less)))
         self._artefact(
@@ -187,8 +203,12 @@ class Report:
         told, study = partial(_counted, self.paper, self.settings), self.study
         every = [s for s in study.runs["spec"] if s.optimiser.lr > 0 and has_task(s)]
         runs = [spec for spec in every if judged_by(spec) == spec]
-        ended = {status: runs_that(study.runs, status) for status in ("lost", "failed")}
-        runs = [spec for spec in runs if spec not in [*ended["lost"], *ended["failed"]]]
+        ended = {status: study.ended(status) for status in ("lost", "failed")}
+        runs = [
+            spec
+            for spec in runs
+            if spec not in [*ended["lost"], *ended["failed"]] and spec not in study.lacking
+        ]
         weak = [spec for spec in runs if spec in study.untrained]
         text = f"{len(runs) - len(weak)} of {len(runs)} models learnt their task."
         if runs and len(weak) == len(runs):
@@ -294,11 +314,6 @@ def _range(values: pd.Series, what: str) -> str:
     low, high = int(values.min()), int(values.max())
     plural = "s" if high != 1 else ""
     return f"{low} {what}{plural}" if low == high else f"{low} to {high} {what}s"
-
-
-def runs_that(runs: pd.DataFrame, status: str) -> list[RunSpec]:
-    """The runs that ended so."""
-    return list(runs.loc[runs["status"] == status, "spec"])
 
 
 def _counted(about: Paper, chosen: Settings, specs: Sequence[RunSpec]) -> str:

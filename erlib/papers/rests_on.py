@@ -1,16 +1,19 @@
-"""On which corpora does a report rest, and which of them stand in for the paper's?"""
+"""On which corpora and runs does a report rest, and what of them falls short of the paper's?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
-from erlib.data.standing import STAND_IN, standing
-from erlib.papers.cells import Cell
+from erlib.data.standing import SAMPLE, STAND_IN, standing
+from erlib.papers.cells import Cell, run_behind
+from erlib.papers.grid import runs_of
 from erlib.papers.hours import places_of
-from erlib.papers.study import Study, run_behind
+from erlib.papers.study import Study
 from erlib.reports.criteria import Criterion, criteria
+from erlib.reports.markup import counted
+from erlib.training.runs import seedless
 
 Corpus = tuple[str, str]  # name, source
 
@@ -32,9 +35,26 @@ def table(study: Study) -> pd.DataFrame:
 
 
 def notes(study: Study) -> dict[str, str]:
-    """By claim, which of the sets that decide it stand in for the paper's."""
-    found = {name: _note(cells_of(study, c)) for name, c in criteria(study.paper.name).items()}
-    return {name: note for name, note in found.items() if note}
+    """By claim, which of the sets that decide it stand in for the paper's or are samples of them,
+    and how many of its runs failed."""
+    failed, found = set(study.ended("failed")), dict[str, str]()
+    for name, criterion in criteria(study.paper.name).items():
+        cells = cells_of(study, criterion)
+        n = len(failed.intersection(runs_of(cells)))
+        said = [*_standing(cells), *([f"{counted(n, 'run')} failed."] if n else [])]
+        if said:
+            found[name] = " ".join(said)
+    return found
+
+
+def lost(study: Study) -> dict[str, int]:
+    """By claim, how many seeds of what it compares never met their checkpoint rule."""
+    gone = [seedless(run) for run in study.ended("lost")]
+    of_claim = {
+        name: {seedless(run) for run in runs_of(cells_of(study, criterion))}
+        for name, criterion in criteria(study.paper.name).items()
+    }
+    return {name: sum(run in runs for run in gone) for name, runs in of_claim.items()}
 
 
 def cells_of(study: Study, claim: Criterion) -> list[Cell]:
@@ -47,10 +67,10 @@ def cells_of(study: Study, claim: Criterion) -> list[Cell]:
     ]
 
 
-def _note(cells: Iterable[Cell]) -> str:
+def _standing(cells: Iterable[Cell]) -> Iterator[str]:
     every = corpora_of(cells)
-    names = [name for name, source in every if standing(name, source).word == STAND_IN]
-    if not names:
-        return ""
-    part = " in part" if len(names) < len(every) else ""
-    return f"Rests{part} on a stand-in: {', '.join(sorted(names))}."
+    for word, said in ((STAND_IN, "a stand-in"), (SAMPLE, "a sample")):
+        names = [name for name, source in every if standing(name, source).word == word]
+        if names:
+            part = " in part" if len(names) < len(every) else ""
+            yield f"Rests{part} on {said}: {', '.join(sorted(names))}."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ import pandas as pd
 from erlib.catalogue import Paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.models import Classifier, load_classifier
-from erlib.papers.cells import Cell, Read, Reading, Spec
+from erlib.papers.cells import Cell, Read, Reading, Spec, run_behind
 from erlib.papers.holes import failed
 from erlib.papers.trained import judged_by, untrained_models
 from erlib.parameters import Settings
@@ -26,6 +26,7 @@ from erlib.training.runs import trained_folder
 from erlib.training.stages import Results
 from erlib.training.store import open_store
 
+Given = ParamSpec("Given")
 Made = TypeVar("Made")
 
 
@@ -41,10 +42,26 @@ class Study:
         }
 
     @cached_property
+    def lacking(self) -> set[Spec]:
+        """What the grid has and the results, where only these are read, do not have yet."""
+        gone = set(open_store(self.settings.store).lacking())
+        return {
+            spec
+            for spec, row in self.rows.items()
+            if (f"evals/{row['eval']}" if "eval" in row else f"runs/{row['run']}") in gone
+        }
+
+    @cached_property
     def runs(self) -> pd.DataFrame:
         """The rows of `erlib.run`, of all stages, each once."""
-        tables = [t for t in self.results.values() if "dev_chance_p" in t]
-        return pd.concat(tables).drop_duplicates("run", ignore_index=True)
+        tables = [t for t in self.results.values() if "replaces" in t]
+        found = pd.concat(tables).drop_duplicates("run", ignore_index=True)
+        return found if "dev_chance_p" in found else found.assign(dev_chance_p=np.nan)
+
+    def ended(self, status: str) -> list[RunSpec]:
+        """The runs that ended so, "lost" or "failed"; what is only lacking has not failed."""
+        runs = self.runs.loc[self.runs["status"] == status, "spec"]
+        return [run for run in runs if run not in self.lacking]
 
     @cached_property
     def untrained(self) -> set[RunSpec]:
@@ -63,6 +80,14 @@ class Study:
     def of(self, *tables: str) -> list[Cell]:
         """The cells of these tables."""
         return [cell for cell in self.cells if cell.table in tables]
+
+    def waits(self, cells: Iterable[Cell]) -> bool:
+        """Is something that these are read from still to be measured?"""
+        return not self.lacking.isdisjoint(spec for cell in cells for spec in cell.specs)
+
+    def finished(self, *tables: str) -> list[Cell]:
+        """Those of which nothing failed."""
+        return [cell for cell in self.of(*tables) if self.has(*cell.specs)]
 
     def has(self, *specs: Spec) -> bool:
         """Is there a result of all of these?"""
@@ -124,7 +149,10 @@ class Study:
         return replace(found, trained=found.trained and self.is_trained(*cell.specs))
 
     def read(self, place: Place) -> dict[int, Reading] | None:
-        """By seed, what claims read at a place of the paper; None where nothing was measured."""
+        """By seed, what claims read at a place of the paper; None where nothing was measured, or
+        not yet all that is planned: a contrast is looked at once."""
+        if self.waits(self.at(place)):
+            return None
         reads = [(c, {**c.read, **c.decides}.get(place.metric)) for c in self.at(place)]
         found = {cell.seed: self._reading(cell, read) for cell, read in reads if read}
         return {seed: r for seed, r in found.items() if r and np.isfinite(r.value)} or None
@@ -172,6 +200,19 @@ class Study:
 COLUMNS = ("table", "row", "column", "metric", "seed", "value", "trained", "texts", "remark")
 
 
+def made_once(
+    make: Callable[Concatenate[Study, Given], Made],
+) -> Callable[Concatenate[Study, Given], Made]:
+    """For what several cells read: made once of a study and what else it is made of."""
+
+    @wraps(make)
+    def made(study: Study, *args: Given.args, **options: Given.kwargs) -> Made:
+        what = (make, *args, *sorted(options.items()))
+        return study.once(what, lambda: make(study, *args, **options))
+
+    return made
+
+
 def by_metric(numbers: pd.DataFrame) -> pd.DataFrame:
     """The same numbers, one row per place and seed, one column per metric."""
     keys = ["table", "row", "column", "seed", "trained"]
@@ -180,11 +221,6 @@ def by_metric(numbers: pd.DataFrame) -> pd.DataFrame:
         for place, one in numbers.groupby(keys, sort=False)
     ]
     return pd.DataFrame(rows, columns=[*keys, *numbers["metric"].unique()])
-
-
-def run_behind(spec: Spec) -> RunSpec | None:
-    """The run that a description is, or measures."""
-    return spec.run if isinstance(spec, EvalSpec) else spec
 
 
 @lru_cache(maxsize=4096)

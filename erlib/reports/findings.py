@@ -17,14 +17,16 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 MOST = 4  # findings of a group that are told; the others are counted
 
 
-def findings_html(rows: Sequence[Row], *, anchored: bool = False) -> Html:
+def findings_html(rows: Sequence[Row], *, first: str = "", anchored: bool = False) -> Html:
     """What held of a paper's claims, what did not and what leans, each with our effect, its
-    interval and the paper's. `anchored`: every claim has an anchor of its own on the page."""
+    interval and the paper's. `first`: what has to be known before; `anchored`: every claim has an
+    anchor of its own on the page."""
     if not rows:
         return Html("")
     said = [_group(title, words, rows, anchored) for title, words in GROUPS.items()]
     return Html(
-        Markup('<div class="findings"><p>{}: {}.</p><ul>{}</ul></div>').format(
+        Markup('<div class="findings">{}<p>{}: {}.</p><ul>{}</ul></div>').format(
+            Markup("<p>{}</p>").format(first) if first else "",
             f"Of {counted(len(rows), 'claim')}",
             tally(rows),
             Markup("").join(said) or Markup("<li>No claim was decided here.</li>"),

@@ -49,6 +49,7 @@ def footer(
         "evals": list(dict.fromkeys(evals)),
         "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
         "failed": failed_lines(open_store(store), runs, evals),
+        "lacking": _lacking(open_store(store), {"runs": runs, "evals": evals}),
         "environment": environment(device),
     }
     path = _file(paper, profile, root)
@@ -60,6 +61,13 @@ def _unmoved(runs: Iterable[str], store: Store) -> list[str]:
     """Those of the runs that had a loss without effect, each with what was found."""
     kept = [sealed for name in runs if (sealed := store.get("runs", name))]
     return [f"{run_label(s)}: {said}" for s in kept if (said := vanished_words(s))]
+
+
+def _lacking(store: Store, named: Mapping[str, Sequence[str]]) -> list[str]:
+    """Which of these are not in a store that is only read."""
+    gone = set(store.lacking())
+    every = [(kind, name) for kind, names in named.items() for name in dict.fromkeys(names)]
+    return [name for kind, name in every if f"{kind}/{name}" in gone]
 
 
 def _file(paper: str, profile: str, root: Path | str | None) -> Path:
@@ -97,6 +105,8 @@ def footer_html(made: dict[str, Any]) -> Html:
     }
     if failed := made.get("failed"):
         entries["Failed"] = f"{HOLES} {'; '.join(failed)}"
+    if lacking := made.get("lacking"):
+        entries["Not there yet"] = f"{HOLES} {_hashes(lacking)}"
     if unmoved := made.get("unmoved"):
         entries["Without effect"] = "; ".join(unmoved)
     listed = Markup("").join(

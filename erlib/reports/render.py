@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from bs4 import BeautifulSoup
-from jinja2 import Environment, FunctionLoader, StrictUndefined
 from latex2mathml.converter import convert as latex_to_mathml
 from markupsafe import Markup
 from nbconvert.filters import Highlight2HTML, ansi2html
@@ -25,33 +23,9 @@ from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from erlib.reports.artefacts import DPI
 from erlib.reports.ledger import write_whole
 from erlib.reports.markup import png_uri
+from erlib.reports.pages import page
 
 SCALE = 96 / DPI  # CSS has 96 pixels to the inch: a figure is shown at the size it was drawn for
-FAVICON = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Crect width='16' height='16' rx='3' fill='%230072B2'/%3E%3Cpath d='M3 5h10M3 8h4M3 11h7' "
-    "stroke='white' stroke-width='2'/%3E%3C/svg%3E"
-)
-
-
-def template_text(name: str) -> str:
-    """A file of `reports/templates`."""
-    return (files("erlib.reports") / "templates" / name).read_text(encoding="utf-8")
-
-
-def page(template: str, **content: Any) -> str:
-    """A template filled in; everything that is not `Markup` is escaped."""
-    environment = Environment(
-        loader=FunctionLoader(template_text),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
-    css = Markup(template_text("page.css"))  # this and the script are ours, and put in unescaped
-    script = Markup(template_text("page.js"))
-    return environment.get_template(template).render(
-        favicon=FAVICON, css=css, script=script, **content
-    )
 
 
 def render_notebook(notebook: Path | str) -> Path:

@@ -16,8 +16,8 @@ from erlib.reports.findings import findings_html
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html, counted, label
+from erlib.reports.pages import page
 from erlib.reports.recorded import by_chance, folded, interval, short, tally
-from erlib.reports.render import page
 
 LEGEND = {
     "holds": "as claimed, and large enough",

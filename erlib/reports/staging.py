@@ -44,11 +44,11 @@ def publish(paper: str, profile: str, stage: Path, root: Path) -> None:
     for name in LEDGERS:
         rows = read_rows(reports_folder(profile, stage) / name)
         replace_rows(reports_folder(profile, root) / name, paper, rows)
-    for gone in _own_files(paper, profile, root) - _own_files(paper, profile, stage):
+    for gone in own_files(paper, profile, root) - own_files(paper, profile, stage):
         (root / gone).unlink()
 
 
-def _own_files(paper: str, profile: str, root: Path) -> set[Path]:
+def own_files(paper: str, profile: str, root: Path) -> set[Path]:
     """Tables, figures and facts of a paper, relative to the root."""
     reports = reports_folder(profile, root)
     found = (

@@ -65,10 +65,10 @@ def pack(
 ) -> None:
     """Write the results that the store was asked for; `about` goes into the index.
 
-    Tables that nobody read are left out; of evaluations from which others were made there are only
-    the description and the cost.
+    Tables that nobody read are left out, also those of evaluations from which others were made.
     """
     names = {kind: sorted(n for k, n in store.asked if k == kind) for kind in (*KINDS, NOTES)}
+    names["evals"] = sorted({*names["evals"], *_origins(store, names["evals"])})
     results: dict[str, dict[str, Any]] = {}
     tables: dict[str, list[pa.Table]] = {}
     for kind in KINDS:
@@ -81,14 +81,6 @@ def pack(
                 tables[member].append(table)
                 entry["tables"][path] |= {"member": member, "first": before, "rows": len(table)}
             results[kind][name] = entry
-    origins = {
-        origin
-        for entry in results["evals"].values()
-        if (origin := json.loads(entry["files"].get("provenance.json", "{}")).get("made_from"))
-    }
-    for name in sorted(origins - set(names["evals"])):
-        entry, _ = _entry(store.root / "evals" / name, set())
-        results["evals"][name] = {**entry, "described": True}
     notes = {
         name: json.loads((store.root / NOTES / f"{name}.json").read_text(encoding="utf-8"))
         for name in names[NOTES]
@@ -101,6 +93,16 @@ def pack(
         **{member: _parquet(pa.concat_tables(parts)) for member, parts in sorted(tables.items())},
     }
     _write(file, {**about, "version": VERSION}, members)
+
+
+def _origins(store: Results, names: Iterable[str]) -> Iterator[str]:
+    """The evaluations from whose tables these were made, where the store has them."""
+    for name in names:
+        file = store.root / "evals" / name / "provenance.json"
+        if file.exists():
+            origin = json.loads(file.read_text(encoding="utf-8")).get("made_from")
+            if origin and (store.root / "evals" / origin / "DONE").exists():
+                yield origin
 
 
 def _entry(folder: Path, read: set[Path] | None) -> tuple[dict[str, Any], Tables]:
@@ -306,21 +308,14 @@ def _flat(values: Any) -> Iterator[str]:
             yield str(value)
 
 
-def unpack(archive: Archive, store: Store, *, described: bool = False) -> int:
+def unpack(archive: Archive, store: Store) -> int:
     """Bring its results into a store; how many are new.
 
-    What is there already stays. If it is not the same, nothing more is brought in. `described`:
-    also what is known of results that are not in the archive themselves, which is no result.
+    What is there already stays. If it is not the same, nothing more is brought in.
     """
     new = 0
     for kind, name, entry, tables in archive.results():
         place = store.root / kind / name
-        put = partial(_place, entry, tables)
-        if entry.get("described"):
-            if described and not place.exists():
-                place.mkdir(parents=True)
-                put(place)
-            continue
         if (place / "DONE").exists() and not damage(place):
             if differ := _differences(place, entry, tables):
                 raise ValueError(
@@ -328,6 +323,7 @@ def unpack(archive: Archive, store: Store, *, described: bool = False) -> int:
                     f"({', '.join(differ)}): import into another store (ERLIB_STORE), or remove one"
                 )
             continue
+        put = partial(_place, entry, tables)
         store.admit(kind, name, put, entry["status"], entry["left"])
         new += 1
     for name, note in archive.json("notes.json").items():

@@ -15,13 +15,11 @@ from erlib.config import CheckpointRule
 from erlib.data.encoding import Encoded, truncated_share
 from erlib.models import Classifier
 from erlib.models.classifier import SETTINGS_FILE
-from erlib.training.store import changes, checksums
+from erlib.training.store import LOG_FILE, VANISHED, changes, checksums
 from erlib.training.updates import Update
 
 STATES = 2  # of a run that goes on: the last, and the one before in case that is damaged
 SUMS_FILE = "sums.json"
-LOG_FILE = "log.txt"
-VANISHED = "vanished"  # of an epoch: the losses that moved no weight (see `vanishing`)
 
 
 @dataclass

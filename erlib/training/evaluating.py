@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from erlib.attributions.decompx import decompositions_remembered
-from erlib.config import EvalSpec, RunSpec, check_executor
+from erlib.config import EvalSpec, RunSpec, check_executor, listed
 from erlib.provenance import default_device
 from erlib.training.failures import FAILED, RestsOnFailure, WorkerKilled
 from erlib.training.identity import eval_hash, run_hash
@@ -33,6 +33,7 @@ def evaluate(
     means.
     """
     check_executor(executor)
+    specs = listed(specs, EvalSpec, "erlib.evaluate")
     kept, device = open_store(store), device or default_device()
 
     def missing() -> list[EvalSpec]:

@@ -82,6 +82,8 @@ def evaluation(
 
 def kind(name: str) -> Kind:
     """The registered kind of this name."""
+    import erlib.training.kinds  # noqa: F401  (registers them)
+
     if name not in KINDS:
         raise unknown("kind of evaluation", name, KINDS)
     return KINDS[name]

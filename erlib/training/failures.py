@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from erlib.data.known import NeedsCorpus
 from erlib.training.store import Sealed, out_of_room
 
 FAILED = "failed"
@@ -37,7 +38,15 @@ class RestsOnFailure(RuntimeError):
         kind = sealed.path.parent.name.removesuffix("s").replace("eval", "evaluation")
         said = sealed.read(FAILURE_FILE)["message"] if self.status == FAILED else ""
         reason = f" ({said.splitlines()[0]})" if said.strip() else ""
-        super().__init__(f"it needs {kind} {self.name}, which {_ENDED[self.status]}{reason}")
+        ended = f"{_ENDED[self.status]}{reason}"
+        if is_lacking(sealed):
+            ended = "is not among these results"
+        super().__init__(f"it needs {kind} {self.name}, which {ended}")
+
+
+def is_lacking(sealed: Sealed) -> bool:
+    """Did it only fail because nothing is trained or measured here?"""
+    return sealed.status == FAILED and sealed.read(FAILURE_FILE)["type"] == NeedsCorpus.__name__
 
 
 class WorkerKilled(RuntimeError):

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from erlib.training.checkpoints import LOG_FILE, VANISHED
-from erlib.training.failures import FAILED, FAILURE_FILE, why
-from erlib.training.store import Sealed, Store
+from erlib.training.failures import FAILED, FAILURE_FILE, is_lacking, why
+from erlib.training.store import LOG_FILE, VANISHED, Sealed, Store
 
 
 def runs_table(store: Store) -> pd.DataFrame:
@@ -111,17 +110,20 @@ def remarks(run: Sealed) -> list[str]:
 
 def failed_words(sealed: Sealed) -> str:
     """Why it failed and what can be done; empty if it did not, or only because another did."""
-    if sealed.status != FAILED or sealed.read(FAILURE_FILE)["rests_on"]:
+    if sealed.status != FAILED or is_lacking(sealed) or sealed.read(FAILURE_FILE)["rests_on"]:
         return ""
     return f"failed. {why(sealed)}"
 
 
 def failed_lines(store: Store, runs: Iterable[str], evals: Iterable[str] = ()) -> list[str]:
     """A line for each of these runs that failed, and for each evaluation that failed of itself:
-    hash, description, why and what can be done."""
+    hash, description, why and what can be done. What is not there where only results are read has
+    not failed."""
     found = [store.get("runs", name) for name in runs]
     found += [_cause(store, store.get("evals", name)) for name in evals]
-    failed = dict.fromkeys(sealed for sealed in found if sealed and sealed.status == FAILED)
+    failed = dict.fromkeys(
+        sealed for sealed in found if sealed and sealed.status == FAILED and not is_lacking(sealed)
+    )
     return [
         f"{s.name}: {(run_label if s.path.parent.name == 'runs' else eval_label)(s)}: {why(s)}"
         for s in failed

@@ -24,7 +24,6 @@ from erlib.models import Classifier, load_classifier
 from erlib.models.learned_attention import calibrate
 from erlib.models.precision import training_in
 from erlib.training.checkpoints import (
-    VANISHED,
     begin_from,
     finish,
     keep_if_best,
@@ -37,6 +36,7 @@ from erlib.training.failures import Diverged
 from erlib.training.identity import eval_hash
 from erlib.training.kinds.predictions import chance_p, predicted_rows, task_scores
 from erlib.training.rows import rows_of
+from erlib.training.store import VANISHED
 from erlib.training.updates import make_update
 from erlib.training.vanishing import Watched
 

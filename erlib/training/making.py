@@ -104,9 +104,16 @@ def make_run(
 
     sealed = store.make("runs", name, sealing_failures(work, last))
     if model and sealed.dropped:
-        sealed = store.restore("runs", name, work)
+        sealed = store.restore("runs", name, work, lambda: _forget_measurements(store, spec))
     report(max(0, steps - last.step), None, name)  # early stopping, or another process did it
     return sealed
+
+
+def _forget_measurements(store: Store, spec: RunSpec) -> None:
+    """Remove the evaluations of a run, but for the one that is being made."""
+    described = json.loads(canonical(spec))
+    every = store.sealed("evals")
+    store.remove(sealed for sealed in every if sealed.read("spec.json").get("run") == described)
 
 
 def finished(store: Store, spec: RunSpec, device: str, *, model: bool = True) -> Sealed:

@@ -10,16 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from erlib.config import RunSpec, check_executor, run_spec_from_dict
+from erlib.config import RunSpec, check_executor, listed, run_spec_from_dict
 from erlib.models.precision import refuse, warn_if_slow
 from erlib.provenance import default_device
-from erlib.training.checkpoints import VANISHED
 from erlib.training.failures import WorkerKilled
 from erlib.training.identity import run_hash
 from erlib.training.listing import remarks, run_label, vanished_words
 from erlib.training.making import fail, finished, make_run, origins, steps_of, with_origins
 from erlib.training.progress import progress_bar
-from erlib.training.store import Sealed, Store, StorePath, open_store
+from erlib.training.store import VANISHED, Sealed, Store, StorePath, open_store
 from erlib.training.workers import side_by_side, worker_count
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
@@ -39,11 +38,11 @@ def run(
     replaced: its row has no scores, and the others are trained.
     """
     check_executor(executor)
+    wanted = list(dict.fromkeys(listed(specs, RunSpec, "erlib.run")))
     kept, device = open_store(store), device or default_device()
-    wanted = list(dict.fromkeys(specs))
     taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
     for spec in wanted:
-        taken.setdefault(_seedless(spec), set()).add(spec.seed)
+        taken.setdefault(seedless(spec), set()).add(spec.seed)
     rows: dict[RunSpec, list[dict[str, Any]]] = {spec: [] for spec in wanted}
     tried = {spec: spec for spec in wanted}  # what is trained now in the place of each
     with progress_bar("training", sum(steps_of(s) for s in with_origins(wanted)), "step") as bar:
@@ -56,14 +55,14 @@ def run(
             lost = [first for first in tried if rows[first][-1]["status"] == "lost"]
             tried = {}
             for first in lost if attempt < REPLACEMENTS else ():
-                seeds = taken[_seedless(first)]
+                seeds = taken[seedless(first)]
                 seeds.add(max(seeds) + 1)
                 tried[first] = first.with_seed(max(seeds))
                 bar.total += steps_of(first)
     return pd.DataFrame([row for first in wanted for row in rows[first]])
 
 
-def _seedless(spec: RunSpec) -> RunSpec:
+def seedless(spec: RunSpec) -> RunSpec:
     """What a run has in common with its repetitions: each begins from its own seed's run."""
     return replace(spec, seed=0, start=None)
 

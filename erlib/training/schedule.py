@@ -151,7 +151,7 @@ def make_all(
     wanted = {spec: list(models.asked[spec]) for spec in runs}
     for spec in evals:
         wanted.setdefault(run_of(spec), []).append(spec)
-    left = {run: _unmeasured(store, specs) for run, specs in wanted.items()}
+    left = {run: specs if _unmeasured(store, specs) else [] for run, specs in wanted.items()}
     missing = _untrained(store, runs)
     tasks = [
         task
@@ -223,7 +223,9 @@ def _carry_out(store: Store, task: Task, device: str, tell: Callable[..., None])
     sealed = store.get("runs", run_hash(task.run))
     if sealed is not None and sealed.status != "done":
         return  # nothing can be measured of a run without a model
+    missing = _unmeasured(store, task.evals)
     with decompositions_remembered():
-        for spec in task.evals:
+        # should the model come out otherwise when it is made again, the others are missing, too
+        for spec in [*missing, *(spec for spec in task.evals if spec not in missing)]:
             make_evaluation(store, spec, device)
             tell(1, None, run_hash(task.run))

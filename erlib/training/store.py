@@ -6,7 +6,8 @@ the same thing; it goes with its process. A result whose files do not match `DON
 one that was sealed but not yet moved, when its process was killed, only has to be moved.
 
 The files of a run's model (`MODEL`) may be dropped: `DONE` then keeps their sha256 under `dropped`,
-and what is trained again in their place must have the same. Only a process that works on the store
+and what is trained again in their place has the same, or stands in the place of the whole result,
+whose measurements are made anew. Only a process that works on the store
 alone drops anything (`in_use`), so that nobody's model goes while it is being read.
 """
 
@@ -20,7 +21,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -35,6 +36,8 @@ from erlib.data.known import NeedsCorpus, results_only
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
+LOG_FILE = "log.txt"  # of a run: what its owner should know of how it went
+VANISHED = "vanished"  # of an epoch: the losses that moved no weight (see `vanishing`)
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 PATIENCE = 60.0  # seconds between two words on what another process is making
 StorePath = str | os.PathLike[str] | None
@@ -112,6 +115,10 @@ class Store:
         """One of its files, to be read."""
         return sealed.path / file
 
+    def lacking(self) -> list[str]:
+        """What was asked for and is not there, `evals/<hash>`: nothing, where it can be made."""
+        return []
+
     def admit(
         self,
         kind: str,
@@ -134,11 +141,24 @@ class Store:
 
     def forget(self, status: str) -> list[Path]:
         """Remove the results of this status, so that they are made again when next needed."""
-        doomed = [s.path for kind in KINDS for s in self.sealed(kind) if s.status == status]
-        return [path for path in doomed if self._remove_idle(path)]
+        return self.remove(s for kind in KINDS for s in self.sealed(kind) if s.status == status)
 
-    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
-        """The result with what was dropped of it, which `work` makes again, byte for byte."""
+    def remove(self, results: Iterable[Sealed]) -> list[Path]:
+        """Remove these, but for those that somebody works on right now."""
+        return [sealed.path for sealed in list(results) if self._remove_idle(sealed.path)]
+
+    def restore(
+        self,
+        kind: str,
+        name: str,
+        work: Callable[[Path], str],
+        outdated: Callable[[], None] = lambda: None,
+    ) -> Sealed:
+        """The result with what was dropped of it, which `work` makes again.
+
+        Where it comes out otherwise, on another machine or with other libraries, the new result
+        stands in its place, and what was measured of the old one is `outdated`.
+        """
         with self._locked(kind, name):
             found = self.get(kind, name)
             if found is None:
@@ -147,16 +167,19 @@ class Store:
                 return found  # another process was faster
             partial = found.path.with_name(f"{name}.partial")
             partial.mkdir(parents=True, exist_ok=True)
-            work(partial)
-            for file, sha in found.dropped.items():
-                if not (partial / file).exists() or checksum(partial / file) != sha:
-                    shutil.rmtree(partial)
-                    raise RuntimeError(
-                        f"{name} was made again, and its {file} is not the one that was dropped "
-                        f"(sha256 {sha}): this machine or these libraries compute other numbers "
-                        f"than those in {found.path}/provenance.json. Remove {found.path}, and "
-                        "what was measured of it, to begin anew"
-                    )
+            status = work(partial)
+            if changes(partial, found.dropped):
+                print(
+                    f"erlib: {name} came out otherwise than where it was first made, since this "
+                    "machine or its libraries compute other numbers; it and what was measured of "
+                    "it are made anew",
+                    file=sys.stderr,
+                )
+                outdated()
+                _remove(found.path)
+                _seal(partial, status, checksums(partial))
+                partial.rename(found.path)
+                return sealed_at(found.path)
             for file in found.dropped:
                 (partial / file).rename(found.path / file)
             _reseal(found.path, dropped={})
@@ -334,6 +357,8 @@ def _has_seal(path: Path) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
 class Results(Store):
     """A store that is only read: what it lacks fails, apart from it, for want of a corpus.
 
@@ -369,7 +394,13 @@ class Results(Store):
         """What was asked for and is not there: `evals/<hash>`, …"""
         return [f"{kind}/{s.name}" for kind in KINDS for s in self._lacking.sealed(kind)]
 
-    def restore(self, kind: str, name: str, work: Callable[[Path], str]) -> Sealed:
+    def restore(
+        self,
+        kind: str,
+        name: str,
+        work: Callable[[Path], str],
+        outdated: Callable[[], None] = lambda: None,
+    ) -> Sealed:
         """Nothing that was dropped is made again."""
         what = "the model of run" if kind == "runs" else "the table of evaluation"
         raise NeedsCorpus(f"{what} {name}")

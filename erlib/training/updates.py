@@ -55,6 +55,8 @@ def strategy(name: str, *, version: int) -> Callable[[type[Strategy]], type[Stra
 
 def update_class(spec: UpdateSpec) -> type[Update]:
     """The registered strategy of this name, which must take the options."""
+    import erlib.training.pilot  # noqa: F401  (registers its strategy)
+
     if spec.name not in UPDATES:
         raise unknown("update strategy", spec.name, UPDATES)
     make = UPDATES[spec.name]

@@ -123,3 +123,88 @@ def absdot(parts: Tensor, bias: Tensor) -> Tensor:
     dots = (parts * bias).sum(-1).abs()
     share = dots / (dots.sum(-1, keepdim=True) + 1e-12)
     return parts + share[..., None] * bias
+
+
+class Ledger:
+    """Relevance handed back as one writes it down: R of a step's output in, R of its inputs out.
+
+    What biases and softmax keep is put down in `kept`, so that nothing is lost unseen.
+    """
+
+    def __init__(self) -> None:
+        self.kept = 0.0
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor, r: Tensor) -> Tensor:
+        z = x @ weight.T + bias
+        self.kept += float((bias * r / z).sum())
+        return torch.einsum("td,jd,tj->td", x, weight, r / z)
+
+    def norm(self, x: Tensor, weight: Tensor, bias: Tensor, eps: float, r: Tensor) -> Tensor:
+        n = x.shape[-1]
+        s = (x.var(-1, unbiased=False) + eps).sqrt()
+        centring = torch.eye(n, dtype=x.dtype) - 1 / n
+        rows = [self.linear(x[t : t + 1], weight[:, None] * centring / s[t], bias, r[t : t + 1])
+                for t in range(len(x))]  # fmt: skip
+        return torch.cat(rows)
+
+    def softmax(self, x: Tensor, r: Tensor) -> Tensor:
+        handed = x * (r - x.softmax(-1) * r.sum(-1, keepdim=True))
+        self.kept += float(r.sum() - handed.sum())
+        return handed
+
+    @staticmethod
+    def product(a: Tensor, b: Tensor, r: Tensor) -> tuple[Tensor, Tensor]:
+        """Of a @ b: both factors of every term get half of what the term has."""
+        terms = a[..., :, :, None] * b[..., None, :, :]  # [..., i, s, j]
+        halves = terms * (r / (a @ b))[..., :, None, :] / 2
+        return halves.sum(-1), halves.sum(-3)
+
+
+@torch.no_grad()
+def attn_lrp(classifier: Classifier, traces, dense, activation, out, target: int):
+    """(R of what enters the first layer [token], what was kept) of one text; post-norm encoders."""
+    ledger = Ledger()
+    read = traces[-1].output[0][:1]
+    a = dense(read)
+    pooled = activation(a)
+    r = torch.zeros(1, out.weight.shape[0], dtype=a.dtype)
+    r[0, target] = out(pooled)[0, target]
+    r = ledger.linear(pooled, out.weight, out.bias, r)  # activations hand on all that they get
+    r = ledger.linear(read, dense.weight, dense.bias, r)
+    relevance = torch.zeros_like(traces[-1].output[0])
+    relevance[:1] = r
+    for view, trace in reversed(list(zip(classifier.layers, traces, strict=True))):
+        h, attention = trace.h[0], trace.attention[0]
+        n = len(h)
+        r = ledger.norm(trace.u2[0], view.norm2.weight, view.norm2.bias, view.norm2.eps, relevance)
+        share = trace.y1[0] / trace.u2[0]
+        straight, r = r * share, r * (1 - share)
+        r = ledger.linear(
+            view.activation(trace.pre_activation[0]), view.down.weight, view.down.bias, r
+        )
+        r = straight + ledger.linear(trace.y1[0], view.up.weight, view.up.bias, r)
+        r = ledger.norm(trace.u1[0], view.norm1.weight, view.norm1.bias, view.norm1.eps, r)
+        share = h / trace.u1[0]
+        straight, r = r * share, r * (1 - share)
+
+        def heads(linear, h=h, view=view):
+            return (
+                (h @ linear.weight.T + linear.bias).view(len(h), view.n_heads, -1).transpose(0, 1)
+            )
+
+        q, k, v = heads(view.query), heads(view.key), heads(view.value)
+        mixed = (attention @ v).transpose(0, 1).reshape(n, -1)
+        r = ledger.linear(mixed, view.output.weight, view.output.bias, r)
+        r_attention, r_v = ledger.product(attention, v, r.view(n, view.n_heads, -1).transpose(0, 1))
+        scores = view.scale * q @ k.transpose(-1, -2)
+        r_scores = ledger.softmax(scores, r_attention)
+        r_q, r_k = ledger.product(q * view.scale, k.transpose(-1, -2), r_scores)
+        relevance = straight
+        for linear, part in (
+            (view.query, r_q),
+            (view.key, r_k.transpose(-1, -2)),
+            (view.value, r_v),
+        ):
+            part = part.transpose(0, 1).reshape(n, -1)
+            relevance = relevance + ledger.linear(h, linear.weight, linear.bias, part)
+    return relevance.sum(-1), ledger.kept

@@ -35,12 +35,19 @@ FAST = [
     ("scaled_attention", None),
     ("deepshap", None),
     ("decompx_classifier", None),
+    ("attn_lrp", None),
 ]
 SLOW = [
     ("integrated_gradients", None),
     ("lime", None),
+    ("occlusion", None),
+    ("shap", None),
 ]
-FEWER_PASSES = {"integrated_gradients": {"steps": 10}, "lime": {"samples": 50}}
+FEWER_PASSES = {
+    "integrated_gradients": {"steps": 10},
+    "lime": {"samples": 50},
+    "shap": {"samples": 50},
+}
 SHOWN = {
     "saliency": "a norm: how sensitive the class is to a word, not whether the word speaks for it",
     "attention": "no target",
@@ -48,6 +55,7 @@ SHOWN = {
     "rollout": "no target",
     "alti": "no target",
     "decompx": "no target",
+    "value_zeroing": "no target",
     "random": "no explanation",
 }
 NEEDS_A_MODULE = {"smat", "ivra"}  # learned attention, which this model does not have

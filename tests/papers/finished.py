@@ -10,8 +10,8 @@ import pandas as pd
 
 from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
-from erlib.papers.cells import Spec
-from erlib.papers.study import Study, run_behind
+from erlib.papers.cells import Spec, run_behind
+from erlib.papers.study import Study
 from erlib.training.stages import Results, Stage
 
 NUMBERS = ("f1_macro", "f1_binary", "accuracy", "fraction", "consistency", "token_f1")

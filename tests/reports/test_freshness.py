@@ -5,14 +5,18 @@ import shutil
 from dataclasses import replace
 
 import nbformat
+import pandas as pd
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from erlib.attributions.registry import METHODS
 from erlib.catalogue import paper
 from erlib.cli import main
-from erlib.reports import footer, freshness
+from erlib.parameters import check_parameters
+from erlib.reports import artefact, footer, freshness
 from erlib.training.kinds import predictions  # noqa: F401  (registers the kind)
+from erlib.training.store import checksums
+from tests.reports.test_staging import GIVEN
 
 RUN = {
     "data": {"corpus": "sst", "extract": None}, "model": {"name": "minilm", "head": "er"},
@@ -186,3 +190,88 @@ def test_the_command_lists_every_report_and_being_old_is_no_failure(project, cap
 def test_a_report_whose_sources_were_not_kept_is_named(project):
     freshness.sources_file("er_lens", "quick", project).unlink()
     assert changes(project) == ["what it was made from is not known"]
+
+
+@pytest.fixture
+def executed(project, monkeypatch):
+    """The same report with all that an execution records, and its settings."""
+    monkeypatch.setenv("ERLIB_STORE", str(project / "store"))
+    monkeypatch.delenv("ERLIB_DATA", raising=False)
+    for folder in (project / "store").glob("*/*"):
+        seal(folder)
+    artefact("er_lens", "table-2", pd.DataFrame({"F1": [1]}), caption="", profile="quick",
+             seeds=[0], root=project)  # fmt: skip
+    (project / "reports/quick/01_er_lens.ipynb").write_text("{}")
+    settings = check_parameters("er_lens", GIVEN)
+    written = freshness.text_sources("er_lens", "quick", project) | freshness.made_with(settings)
+    freshness.record_sources("er_lens", "quick", written, root=project, store=project / "store")
+    return settings
+
+
+def seal(folder, status="done", **dropped):
+    sums = checksums(folder)
+    there = {name: sha for name, sha in sums.items() if name not in ("DONE", *dropped)}
+    done = {"status": status, "sha256": there, **({"dropped": dropped} if dropped else {})}
+    (folder / "DONE").write_text(json.dumps(done))
+
+
+def test_a_report_of_which_nothing_has_changed_is_not_executed_again(executed, project):
+    assert freshness.why_again(executed, project) == []
+    run = project / "store/runs/00ab"
+    seal(run, **{"spec.json": checksums(run)["spec.json"]})  # a model that was dropped
+    assert freshness.why_again(executed, project) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda root: write(root, "a = 2"), "the notebook has changed"),
+        (lambda root: (root / "reports/quick/01_er_lens.ipynb").unlink(),
+         "a file of it is missing"),
+        (lambda root: (root / "reports/quick/tables/er_lens-table-2.csv").unlink(),
+         "a file of it is missing"),
+        (lambda root: (root / "reports/quick/artefacts.csv").unlink(), "a file of it is missing"),
+        (lambda root: (root / "reports/quick/01_er_lens.failed.ipynb").touch(),
+         "its last execution failed"),
+        (lambda root: shutil.rmtree(root / "store/evals/00cd"), "the store has other results"),
+        (lambda root: seal(root / "store/runs/00ab", "failed"), "the store has other results"),
+    ],
+)  # fmt: skip
+def test_what_else_could_change_it_has_it_executed_again(executed, project, change, why):
+    change(project)
+    assert freshness.why_again(executed, project) == [why]
+
+
+def test_so_do_other_source_parameters_libraries_and_files_of_one_s_own(
+    executed, project, monkeypatch
+):
+    other = replace(executed, seeds=(7,))
+    assert freshness.why_again(other, project) == ["a parameter has changed"]
+    monkeypatch.setattr(freshness, "source_hash", lambda *folders: "other")
+    assert freshness.why_again(executed, project) == ["erlib's source has changed"]
+    monkeypatch.undo()
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("ERLIB_STORE", str(project / "store"))
+    (project / "data/mine").mkdir(parents=True)
+    (project / "data/mine/train.jsonl").write_text("")
+    monkeypatch.setenv("ERLIB_DATA", str(project / "data"))
+    assert freshness.why_again(executed, project) == [
+        "the device, a library or a file of your own has changed"
+    ]
+
+
+def test_the_command_executes_what_is_up_to_date_only_when_forced(
+    executed, project, monkeypatch, capsys
+):
+    done = []
+
+    def execute(paper, parameters, root):
+        done.append(paper)
+        return root / "a page"
+
+    monkeypatch.setattr("erlib.notebooks.execute", execute)
+    assert main(["run", "--only", "er_lens"]) == 0 and done == []
+    assert "up to date; --force executes it again" in capsys.readouterr().out
+    assert main(["run", "--only", "er_lens", "--force"]) == 0 and done == ["er_lens"]
+    write(project, "a = 2")
+    assert main(["run", "--only", "er_lens"]) == 0 and done == ["er_lens"] * 2

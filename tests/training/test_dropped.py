@@ -13,7 +13,7 @@ from erlib.explorer.models import trained_runs
 from erlib.models import load_classifier
 from erlib.training import making
 from erlib.training.evaluating import evaluate
-from erlib.training.identity import run_hash
+from erlib.training.identity import eval_hash, run_hash
 from erlib.training.making import make_run
 from erlib.training.runs import run, trained_folder
 from erlib.training.stages import Stage, carry_out, listed_in, no_model, nothing
@@ -76,14 +76,39 @@ def test_a_run_that_starts_from_it_trains_it_again_first(dropped, trainings):
     assert trainings == [spec.seed, 7]
 
 
-def test_other_bytes_than_those_that_were_dropped_are_refused(dropped):
-    spec, path, _ = dropped
+def of_another_machine(path):
+    """As if other numbers had come out where a run was trained."""
     done = json.loads((path / "DONE").read_text())
-    done["dropped"]["model.safetensors"] = "0" * 64  # as if another machine had made them
+    done["dropped"]["model.safetensors"] = "0" * 64
     (path / "DONE").write_text(json.dumps(done))
-    with pytest.raises(RuntimeError, match="is not the one that was dropped"):
-        trained_folder(spec)
-    assert not (path / "model.safetensors").exists()
+
+
+def test_a_model_that_comes_out_otherwise_is_measured_anew_and_nothing_of_the_old_one_is_left(
+    dropped, trainings, capsys
+):
+    spec, path, sums = dropped
+    old, other, new = (
+        EvalSpec(s, spec.data, split, "predictions")
+        for s, split in ((spec, "dev"), (spec.with_seed(7), "dev"), (spec, "test"))
+    )
+    evaluate([old, other])
+    open_store().drop_model(path.name)
+    of_another_machine(path)
+    del trainings[:]
+    stages = [
+        Stage("runs", lambda r: [spec], 1, [spec], asked=listed_in([old, new]), keeps=no_model),
+        Stage("measured", lambda r: [old, new], 2, [old, new]),
+    ]
+    before = {s.name: (s.path / "DONE").stat().st_ino for s in open_store().sealed("evals")}
+    carry_out(stages, store=None, **HERE)
+    assert trainings == [spec.seed]  # once, for both
+    assert "it and what was measured of it are made anew" in capsys.readouterr().err
+    after = {s.name: (s.path / "DONE").stat().st_ino for s in open_store().sealed("evals")}
+    assert len(after) == 3
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {eval_hash(old)}
+    done = json.loads((path / "DONE").read_text())
+    assert done["dropped"] == sums and not any(Store(path.parents[1]).verify().values())
 
 
 def test_a_kill_between_seal_and_removal_is_no_damage_and_is_finished_later(dropped):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from erlib.data.known import VARIABLE, NeedsCorpus
+from erlib.training import notes
 from erlib.training.notes import noted
 from erlib.training.store import open_store
 
@@ -17,17 +18,55 @@ from erlib.training.store import open_store
 def settings(tmp_path, monkeypatch):
     monkeypatch.setenv("ERLIB_STORE", str(tmp_path))
     return SimpleNamespace(
-        paper="tiny", profile="quick", source="packaged", seeds=(1,), grid={"rows": 8}, store=None
-    )
+        paper="tiny", profile="quick", source="packaged", seeds=(1,), grid={"rows": 8}, store=None,
+        device="cpu",
+    )  # fmt: skip
 
 
-def test_a_note_is_made_anew_by_every_report_and_kept_for_results_alone(settings, monkeypatch):
-    seconds = iter([0.1, 1 / 3])
+def counted():
+    """A note of how often it was made; it also counts what it has been given."""
+    made = iter(range(9))
+    return noted(lambda first: next(made))
+
+
+def test_a_note_is_made_once_and_kept_for_results_alone_to_the_last_digit(settings, monkeypatch):
+    seconds = iter([1 / 3, 0.1])
     timed = noted(lambda settings: pd.DataFrame({"who": ["a"], "seconds": [next(seconds)]}))
-    first, second = timed(settings), timed(settings)
-    assert first["seconds"][0] == 0.1
+    first = timed(settings)
+    pd.testing.assert_frame_equal(timed(settings), first)
     monkeypatch.setenv(VARIABLE, "1")
-    pd.testing.assert_frame_equal(timed(settings), second)
+    pd.testing.assert_frame_equal(timed(settings), first)
+
+
+@pytest.mark.parametrize("what", ["source_hash", "surroundings"])
+def test_other_source_or_another_machine_makes_a_note_anew(settings, monkeypatch, what):
+    made = counted()
+    assert [made(settings), made(settings)] == [0, 0]
+    monkeypatch.setattr(notes, what, lambda *given: "other")
+    assert [made(settings), made(settings)] == [1, 1]
+
+
+def test_a_note_of_a_study_is_made_anew_when_a_result_of_it_is_another(settings):
+    def study(**rows):
+        return SimpleNamespace(settings=settings, rows=rows)
+
+    made, run = counted(), {"run": "00ab", "status": "failed"}
+    assert [made(study(a=run)), made(study(a=run))] == [0, 0]
+    assert made(study(a={**run, "status": "done"})) == 1
+    assert made(study(a={**run, "status": "done"}, b={**run, "eval": "00cd"})) == 2
+
+
+def test_a_note_from_before_it_was_said_what_it_was_made_with_is_read_and_made_anew(
+    settings, monkeypatch
+):
+    made = counted()
+    made(settings)
+    [file] = (open_store().root / "notes").iterdir()
+    file.write_text("7\n")
+    with monkeypatch.context() as alone:
+        alone.setenv(VARIABLE, "1")
+        assert made(settings) == 7
+    assert made(settings) == 1
 
 
 def test_what_was_never_noted_needs_its_corpus(settings, monkeypatch):

@@ -19,7 +19,7 @@ from transformers import get_linear_schedule_with_warmup
 from erlib.config import CheckpointRule, DataSpec, EvalSpec, canonical, run_spec_from_dict, term
 from erlib.models import load_classifier
 from erlib.training import loop
-from erlib.training.evaluating import per_epoch, per_text
+from erlib.training.evaluating import evaluate, per_epoch, per_text
 from erlib.training.identity import run_hash
 from erlib.training.making import make_run
 from erlib.training.runs import run
@@ -109,6 +109,27 @@ def test_a_run_killed_in_the_middle_ends_with_the_bytes_of_an_unbroken_one(spec,
         assert (broken / file).read_bytes() == (whole / file).read_bytes(), file
     assert json.loads((broken / "provenance.json").read_text())["resumed"]
     assert not json.loads((whole / "provenance.json").read_text())["resumed"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda spec: run(spec), r"erlib.run takes a list .*: erlib.run\(\[…\]\) with \[ \]"),
+        (lambda spec: run("1a2b3c"), "not the name '1a2b3c'; .*load_classifier.*runs ls"),
+        (lambda spec: run(["1a2b3c"]), "takes a list of RunSpec, not the name '1a2b3c'"),
+        (lambda spec: run([term("task")]), r"takes a list of RunSpec, not Term\("),
+        (lambda spec: run(None), "takes a list of RunSpec, not None"),
+        (lambda spec: evaluate([spec]), r"takes a list of EvalSpec, not RunSpec\("),
+        (
+            lambda spec: run([replace(spec, objective=(term("explanation", gide="attention"),))]),
+            "option of objective 'explanation' 'gide'; did you mean 'guide'",
+        ),
+    ],
+)
+def test_a_wrong_call_gets_the_sentence_that_mends_it(asked, said, spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("ERLIB_STORE", str(tmp_path))
+    with pytest.raises(ValueError, match=said):
+        asked(spec)
 
 
 def test_a_finished_run_is_not_trained_again(spec, tmp_path, monkeypatch):

@@ -15,10 +15,10 @@ import pandas as pd
 import torch
 
 from erlib.attributions import equal_by_construction
-from erlib.config import EvalSpec, RunSpec
+from erlib.config import RunSpec
 from erlib.metrics.cartography import cartography, nearest_distance
-from erlib.papers.agreement.systems import last_epoch
-from erlib.papers.study import Study
+from erlib.papers.cells import Spec
+from erlib.papers.study import Study, made_once
 from erlib.training.identity import run_hash
 from erlib.training.store import open_store
 
@@ -48,10 +48,6 @@ class Agreements:
     of: Mapping[str, pd.DataFrame]
     gaps: pd.DataFrame
 
-    def at(self, metric: str, epoch: int) -> pd.DataFrame:
-        """[text, pair] after an epoch."""
-        return self.of[metric].loc[epoch]
-
 
 @dataclass(frozen=True)
 class Predicted:
@@ -61,18 +57,17 @@ class Predicted:
     map: pd.DataFrame
 
 
+@made_once
 def agreements(study: Study, run: RunSpec) -> Agreements:
     """Agreement after every epoch."""
-    return study.once(
-        ("agreements", run), lambda: _agreements(study.each_epoch(run, run.each_epoch[1]))
-    )
+    return _agreements(study.each_epoch(run, run.each_epoch[1]))
 
 
 def pairs_of(
     study: Study, run: RunSpec, metric: str = "pearson_r", epoch: int | None = None
 ) -> pd.DataFrame:
-    """[text, pair] of a run, after its last epoch unless given."""
-    return agreements(study, run).at(metric, epoch or last_epoch(run))
+    """[text, pair] of a run, after its last epoch unless given; none stops early."""
+    return agreements(study, run).of[metric].loc[epoch or run.optimiser.epochs]
 
 
 def text_means(
@@ -86,12 +81,11 @@ def text_means(
     return pairs_of(study, run, metric, epoch)[list(pairs)].mean(axis=1)
 
 
-def under_dropout(study: Study, spec: EvalSpec) -> dict[str, pd.DataFrame]:
+@made_once
+def under_dropout(study: Study, spec: Spec) -> dict[str, pd.DataFrame]:
     """By metric [text, pair] of the kept model, explained with dropout on."""
-    of = study.once(
-        ("dropout", spec), lambda: _agreements(study.texts(spec, keep=False).assign(epoch=0)).of
-    )
-    return {metric: table.loc[0] for metric, table in of.items()}
+    found = _agreements(study.texts(spec, keep=False).assign(epoch=0))
+    return {metric: table.loc[0] for metric, table in found.of.items()}
 
 
 def _agreements(table: pd.DataFrame) -> Agreements:
@@ -105,24 +99,17 @@ def _agreements(table: pd.DataFrame) -> Agreements:
     return Agreements(of, gaps.abs())
 
 
+@made_once
 def predicted(study: Study, run: RunSpec, *, dropout: bool = False) -> Predicted:
     """Predictions on test texts after every epoch, in evaluation mode or with dropout on."""
-    each, kept = run.each_epoch[2 if dropout else 0], int(study.value(run, "best_epoch"))
-
-    def read() -> Predicted:
-        return _predicted(study.each_epoch(run, each), kept)
-
-    return study.once(("predicted", each, run), read)
-
-
-def _predicted(table: pd.DataFrame, kept: int) -> Predicted:
+    table = study.each_epoch(run, run.each_epoch[2 if dropout else 0])
     gold = np.where(table["label"] == 1, table["p1"], table["p0"])
     table = table.assign(p_gold=gold, right=table["label"] == table["predicted"])
     p = table.pivot(index="epoch", columns="id", values="p_gold")
     right = table.pivot(index="epoch", columns="id", values="right").astype(bool)
     found = cartography(p.to_numpy(), right.to_numpy(), ids=list(p.columns)).set_index("id")
-    answers = table[table["epoch"] == kept].set_index("id")[["label", "predicted"]]
-    return Predicted(answers, found)
+    kept = table[table["epoch"] == int(study.value(run, "best_epoch"))]
+    return Predicted(kept.set_index("id")[["label", "predicted"]], found)
 
 
 def map_of(study: Study, run: RunSpec, *, dropout: bool = False) -> pd.DataFrame:
@@ -130,15 +117,12 @@ def map_of(study: Study, run: RunSpec, *, dropout: bool = False) -> pd.DataFrame
     return predicted(study, run, dropout=dropout).map
 
 
-def curvature_of(study: Study, spec: EvalSpec) -> pd.DataFrame:
+@made_once
+def curvature_of(study: Study, spec: Spec) -> pd.DataFrame:
     """[text, (norm, sum, min_dist)]: grad norm, its cheaper relative and min dist."""
-    return study.once(("curvature", spec), lambda: _curvature(study.texts(spec, keep=False)))
-
-
-def _curvature(table: pd.DataFrame) -> pd.DataFrame:
+    table = study.texts(spec, keep=False).set_index("id")
     states = torch.tensor(np.stack(table["state"].to_numpy()))
-    table = table.assign(min_dist=nearest_distance(states))
-    return table.set_index("id")[["norm", "sum", "min_dist"]]
+    return table.assign(min_dist=nearest_distance(states))[["norm", "sum", "min_dist"]]
 
 
 def minutes(study: Study, run: RunSpec) -> float:

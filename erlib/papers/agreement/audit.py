@@ -14,6 +14,8 @@ from erlib.papers.agreement.cells import ONE, SIX
 from erlib.papers.study import Study
 from erlib.reports.paper_numbers import paper_table
 
+COLUMNS = ["switch", "system", "set", "measure", "here", "switched", "change", "paper", "seeds"]
+
 
 def audit_table(study: Study, *, trained: bool = False) -> pd.DataFrame:
     """One row per switch, system, set and measure, mean over seeds; of `trained` models alone?
@@ -22,28 +24,17 @@ def audit_table(study: Study, *, trained: bool = False) -> pd.DataFrame:
     The others: the last epoch of a run that was trained with the switch.
     """
     numbers = study.numbers(study.of("audit")).dropna(subset="value")
-    numbers = numbers[numbers["trained"]] if trained else numbers
+    numbers = numbers[numbers["trained"] | (not trained)]
     values = numbers.groupby(["row", "column", "metric"], sort=False)["value"]
     means, seeds = values.mean(), values.size()
     rows = []
     for row, paper in dict.fromkeys(zip(numbers["row"], numbers["column"], strict=True)):
         switch, system, measure = row.split("|")
         here, switched = (float(means[row, paper, side]) for side in ("here", "switched"))
-        rows.append(
-            {
-                "switch": switch,
-                "system": system,
-                "set": paper,
-                "measure": measure,
-                "here": here,
-                "switched": switched,
-                "change": switched - here,
-                "paper": _printed(measure, system.split()[1], paper),
-                "seeds": int(seeds[row, paper, "here"]),
-            }
-        )
-    columns = ["switch", "system", "set", "measure", "here", "switched", "change", "paper", "seeds"]
-    return pd.DataFrame(rows, columns=columns)
+        printed = _printed(measure, system.split()[1], paper)
+        n = int(seeds[row, paper, "here"])
+        rows.append((switch, system, paper, measure, here, switched, switched - here, printed, n))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _printed(measure: str, variant: str, paper: str) -> float:

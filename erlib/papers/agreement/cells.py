@@ -8,27 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.cartography import GROUPS
+from erlib.papers.agreement import reads
 from erlib.papers.agreement.agreements import DIFFERENT, METRICS, PAIRS, SAME, text_means
-from erlib.papers.agreement.reads import (
-    STATISTICS,
-    agreement_at,
-    agreement_in,
-    attribute_of,
-    correlation,
-    explained,
-    f1_on_test,
-    mean,
-    mean_correlation,
-    of_pair,
-    of_pair_under_dropout,
-    of_second,
-    over_sets,
-    time_taken,
-    weight_of,
-)
 from erlib.papers.agreement.search import chosen_weight, searched, trials, weights
 from erlib.papers.agreement.systems import (
     AUDITED,
@@ -37,10 +22,10 @@ from erlib.papers.agreement.systems import (
     SETS,
     VARIANTS,
     System,
+    Task,
     core_tasks,
     curvature_spec,
     dropout_spec,
-    last_epoch,
     measures,
     run_spec,
     seeds_of,
@@ -49,7 +34,7 @@ from erlib.papers.agreement.systems import (
     tasks,
 )
 from erlib.papers.agreement.vectors import glove_file
-from erlib.papers.cells import Cell, Read, Spec, summary
+from erlib.papers.cells import Cell, Read, Spec, of_spec, summary
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage, no_model
@@ -57,13 +42,10 @@ from erlib.training.stages import Results, Stage, no_model
 Runs = Mapping[System, Mapping[int, RunSpec]]  # by seed
 TABLE_1 = {"JWA": "table1a_jwa", "DBERT": "table1b_dbert"}
 ATTRIBUTES = ("confidence", "closeness", "variability")
-CURVES = {  # Figures 4 to 11: one model on one set each
-    f"figure-{4 + i}": (model, paper)
-    for i, (model, paper) in enumerate((m, s) for m in MODELS for s in SETS)
-}
+# Figures 4 to 11: one model on one set each
+CURVES = {f"figure-{4 + i}": place for i, place in enumerate(product(MODELS, SETS))}
 EXPLAINING, PREDICTING = "dropout while explaining", "dropout while predicting"
 SIX, ONE = "r, all six pairs", "r, DeepLIFT and D-SHAP"
-NOT_MEASURED: Mapping[str, str] = {}
 
 
 def of_model(table: str, model: str) -> str:
@@ -111,23 +93,22 @@ def _of_run(settings: Settings, system: System, seed: int, run: RunSpec) -> Iter
         return Cell(table, row, column, seed, (run, *more), read)
 
     place = f"{model}|{paper}", variant
-    five = {m: mean(partial(text_means, metric=m, pairs=DIFFERENT)) for m in METRICS}
-    yield replace(cell("table2", *place, agreement_at(None)), decides=five)
-    yield cell("table3", *place, {"f1_test": f1_on_test})
+    five = {m: reads.mean(partial(text_means, metric=m, pairs=DIFFERENT)) for m in METRICS}
+    yield replace(cell("table2", *place, reads.agreement_at(None)), decides=five)
+    yield cell("table3", *place, {"f1_test": reads.f1_on_test})
     yield cell("table6", *place, {"f1_val": summary("dev_f1_binary")})
     for table in ("table7", "table9"):
-        yield cell(table, paper, model, {"minutes": time_taken})
+        yield cell(table, paper, model, {"minutes": reads.time_taken})
     if variant != "Base" and seed == settings.seeds[0]:
-        yield cell("table8", *place, {"lambda": weight_of})
+        yield cell("table8", *place, {"lambda": reads.weight_of})
     figure = next(name for name, shown in CURVES.items() if shown == (model, paper))
-    for epoch in range(1, last_epoch(run) + 1):
-        yield cell(figure, variant, f"epoch {epoch}", agreement_at(epoch))
-    if variant == "Base":
-        for pair in PAIRS:
-            yield cell(TABLE_1[model], pair, paper, {m: of_pair(pair, m) for m in METRICS})
-            if model == "DBERT":
-                noisy = {m: of_pair_under_dropout(pair, m) for m in METRICS}
-                yield cell("table1b-dropout", pair, paper, noisy, dropout_spec(run))
+    for epoch in range(1, run.optimiser.epochs + 1):
+        yield cell(figure, variant, f"epoch {epoch}", reads.agreement_at(epoch))
+    for pair in PAIRS if variant == "Base" else ():
+        yield cell(TABLE_1[model], pair, paper, reads.of_pair(pair))
+        if model == "DBERT":
+            noisy = reads.of_pair_under_dropout(pair)
+            yield cell("table1b-dropout", pair, paper, noisy, dropout_spec(run))
     if variant in COMPARED:
         yield from _mapped(settings, system, seed, run)
 
@@ -135,7 +116,7 @@ def _of_run(settings: Settings, system: System, seed: int, run: RunSpec) -> Iter
 def _mapped(settings: Settings, system: System, seed: int, run: RunSpec) -> Iterator[Cell]:
     """Cartography, agreement in its groups, and its correlations with curvature."""
     model, paper, variant = system.model, system.task.paper, system.variant
-    attributes = {a: mean(partial(attribute_of, a)) for a in ("confidence", "variability")}
+    attributes = {name: reads.attribute_of(name) for name in ("confidence", "variability")}
     maps = ["figure-3"]
     if seed == settings.seeds[0]:  # the one that is drawn
         maps.append("figure-3 points")
@@ -144,77 +125,75 @@ def _mapped(settings: Settings, system: System, seed: int, run: RunSpec) -> Iter
     for figure in maps:
         yield Cell(figure, variant, f"{model}|{paper}", seed, (run,), attributes)
     for group in GROUPS:
-        six, five = (
-            {"pearson_r": mean(partial(agreement_in, group, pairs), chosen=True)}
-            for pairs in (PAIRS, DIFFERENT)
-        )
+        six, five = ({"pearson_r": reads.agreement_in(group, of)} for of in (PAIRS, DIFFERENT))
         row = f"{paper}|{group}"
         yield Cell(of_model("table4", model), row, variant, seed, (run,), six, decides=five)
-    bent = (run, curvature_spec(settings, run, model))
-    for statistic in STATISTICS:
-        for attribute in ATTRIBUTES:
-            row, read = f"{statistic}|{paper}|{attribute}", correlation(statistic, attribute)
-            table = of_model("table11", model)
-            yield Cell(table, row, variant, seed, bent, {"pearson_r": read})
+    bent, table = (run, curvature_spec(settings, run, model)), of_model("table11", model)
+    for statistic, attribute in product(reads.STATISTICS, ATTRIBUTES):
+        row, read = f"{statistic}|{paper}|{attribute}", reads.correlation(statistic, attribute)
+        yield Cell(table, row, variant, seed, bent, {"pearson_r": read})
 
 
 def _over_sets(settings: Settings, runs: Runs) -> Iterator[Cell]:
     """Table 5, of the seeds that have every set; and agreement over the epochs on core sets."""
-    for model in MODELS:
-        for variant in COMPARED:
-            every = [runs[System(model, task, variant)] for task in tasks(settings)]
-            core = [runs[System(model, task, variant)] for task in core_tasks(settings, model)]
-            for seed in settings.seeds:
-                if all(seed in of_set for of_set in every):
-                    yield from _table_5(settings, model, variant, seed, [r[seed] for r in every])
-                whole = tuple(of_set[seed] for of_set in core if seed in of_set)
-                for epoch in range(1, settings.grid["epochs"] + 1) if whole else ():
-                    read = {"pearson_r": over_sets(epoch)}
-                    column = f"{model}, epoch {epoch}"
-                    yield Cell("figures-4-11", variant, column, seed, whole, read)
+
+    def of(model: str, variant: str, seed: int, sets: Sequence[Task]) -> list[RunSpec]:
+        by_seed = [runs[System(model, task, variant)] for task in sets]
+        return [of_set[seed] for of_set in by_seed if seed in of_set]
+
+    for model, variant, seed in product(MODELS, COMPARED, settings.seeds):
+        every = of(model, variant, seed, tasks(settings))
+        core = of(model, variant, seed, core_tasks(settings, model))
+        if len(every) == len(SETS):
+            yield from _table_5(settings, model, variant, seed, every)
+        for epoch in range(1, settings.grid["epochs"] + 1) if core else ():
+            read = {"pearson_r": reads.over_sets(epoch)}
+            column = f"{model}, epoch {epoch}"
+            yield Cell("figures-4-11", variant, column, seed, tuple(core), read)
 
 
 def _table_5(
     settings: Settings, model: str, variant: str, seed: int, runs: Sequence[RunSpec]
 ) -> Iterator[Cell]:
     bent = tuple(spec for run in runs for spec in (run, curvature_spec(settings, run, model)))
-    for statistic in STATISTICS:
-        for attribute in ATTRIBUTES:
-            read = {"pearson_r": mean_correlation(statistic, attribute)}
-            row = f"{statistic}|{attribute}"
-            yield Cell(of_model("table5", model), row, variant, seed, bent, read)
+    for statistic, attribute in product(reads.STATISTICS, ATTRIBUTES):
+        row, read = f"{statistic}|{attribute}", reads.mean_correlation(statistic, attribute)
+        yield Cell(of_model("table5", model), row, variant, seed, bent, {"pearson_r": read})
 
 
 def _audit(settings: Settings, runs: Runs) -> Iterator[Cell]:
     """One switch at a time: rows are switch, system and measure; `here` beside `switched`."""
     dbert = {s: of for s, of in runs.items() if s.model == "DBERT"}
     plain = {s: of for s, of in dbert.items() if s.variant in VARIANTS}
+
+    def cell(
+        system: System, seed: int, switch: str, measure: str, specs: tuple[Spec, ...],
+        here: Read, switched: Read,
+    ) -> Cell:  # fmt: skip
+        row = f"{switch}|DBERT {system.variant.split(', ')[0]}|{measure}"
+        read = {"here": here, "switched": switched}
+        return Cell("audit", row, system.task.paper, seed, specs, read)
+
     for system, by_seed in plain.items():
         for measure, pairs in ((ONE, [SAME]), (SIX, PAIRS)):
-            read = {"here": explained(pairs), "switched": explained(pairs, dropout=True)}
-            row = f"{EXPLAINING}|DBERT {system.variant}|{measure}"
+            both = reads.explained(pairs), reads.explained(pairs, dropout=True)
             for seed, run in by_seed.items():
                 specs = run, dropout_spec(run)
-                yield Cell("audit", row, system.task.paper, seed, specs, read)
+                yield cell(system, seed, EXPLAINING, measure, specs, *both)
     for system, by_seed in plain.items():
-        for attribute in ("confidence", "variability"):
-            here, switched = (
-                mean(partial(attribute_of, attribute, dropout=d)) for d in (False, True)
-            )
-            row = f"{PREDICTING}|DBERT {system.variant}|{attribute}"
+        for name in ("confidence", "variability"):
+            both = reads.attribute_of(name), reads.attribute_of(name, dropout=True)
             for seed, run in by_seed.items():
                 if len(run.each_epoch) > 2:
-                    read = {"here": here, "switched": switched}
-                    yield Cell("audit", row, system.task.paper, seed, (run,), read)
+                    yield cell(system, seed, PREDICTING, name, (run,), *both)
+    r = reads.mean(text_means)
     for system in (s for s in dbert if s not in plain):
         name, switch = system.variant.split(", ")
         base = dbert[replace(system, variant=name)]
         for seed, run in dbert[system].items():
             if seed in base:
-                switch_to = f"{name.lower()}: {switch} (λ {run.objective[-1].weight:g})"
-                row = f"{switch_to}|DBERT {name}|{SIX}"
-                read = {"here": mean(text_means), "switched": of_second}
-                yield Cell("audit", row, system.task.paper, seed, (base[seed], run), read)
+                said = f"{name.lower()}: {switch} (λ {run.objective[-1].weight:g})"
+                yield cell(system, seed, said, SIX, (base[seed], run), r, of_spec(1, r))
 
 
 def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:

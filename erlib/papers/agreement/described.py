@@ -10,17 +10,11 @@ import pandas as pd
 
 from erlib.config import DataSpec
 from erlib.metrics.cartography import GROUPS
-from erlib.papers.agreement.cells import ATTRIBUTES, TABLE_1, of_model
+from erlib.papers.agreement.cells import ATTRIBUTES, of_model
 from erlib.papers.agreement.reads import STATISTICS
-from erlib.papers.agreement.search import (
-    accepted,
-    base_score,
-    chosen_weight,
-    searched,
-    tried,
-)
+from erlib.papers.agreement.search import accepted, base_score, chosen_weight, searched, tried
 from erlib.papers.agreement.systems import MODELS, SETS, count_of, data_spec, tasks
-from erlib.papers.report import beside_printed, remarked
+from erlib.papers.report import remarked
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import Beside, beside, paper_table
@@ -100,14 +94,3 @@ def table_4(study: Study, model: str) -> Beside:
     counts = numbers.groupby(["row", "column"])["texts"].transform("sum")
     remarks = [f"{n} text{'s' if n > 1 else ''}" if n else "" for n in counts]
     return beside(remarked(numbers.assign(remark=remarks)), "agreement", "table4", labels=ROWS)
-
-
-def of_jwa(study: Study, table: str) -> Beside:
-    """Table 5 or 11 of JWA, beside the paper's, which is DBERT's."""
-    return beside_printed(study, study.of(of_model(table, "JWA")), table, labels=ROWS)
-
-
-def under_dropout(study: Study) -> Beside:
-    """Table 1b as the paper's code took it."""
-    names = stands_for(study.settings)
-    return beside_printed(study, study.of("table1b-dropout"), TABLE_1["DBERT"], stands_for=names)

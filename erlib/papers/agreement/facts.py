@@ -8,11 +8,11 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.metrics.cartography import GROUPS
+from erlib.metrics.correlations import fisher_mean
 from erlib.models.jwa import GLOVE
 from erlib.papers.agreement.agreements import NAMES, SAME, agreements, map_of, pairs_of, text_means
 from erlib.papers.agreement.audit import audit_table
 from erlib.papers.agreement.cells import EXPLAINING, ONE, PREDICTING, SIX, TABLE_1
-from erlib.papers.agreement.correlations import fisher_mean
 from erlib.papers.agreement.described import stands_for
 from erlib.papers.agreement.systems import MODELS, SETS, VARIANTS, core_tasks
 from erlib.papers.agreement.vectors import glove_file
@@ -37,13 +37,11 @@ def margins(study: Study) -> Facts:
     """By model, points of validation accuracy of Base above the majority class, on core sets."""
     said = []
     for model in MODELS:
-        core = {f"{model}|{task.paper}" for task in core_tasks(study.settings, model)}
-        points = [
-            100 * (study.value(run, "dev_accuracy") - study.value(run, "dev_majority"))
-            for cell in study.of("table3")
-            if cell.row in core and cell.column == "Base" and study.has(run := cell.specs[0])
-        ]
-        said.append(f"{model} {_span(points, '.0f')}" if points else f"{model} none")
+        core = [f"{model}|{task.paper}" for task in core_tasks(study.settings, model)]
+        runs = [c.run for c in study.finished("table3") if c.row in core and c.column == "Base"]
+        rows = study.runs[study.runs["spec"].isin(runs)]
+        points = 100 * (rows["dev_accuracy"] - rows["dev_majority"])
+        said.append(f"{model} {_span(points, '.0f') if len(points) else 'none'}")
     return {"margins": ", ".join(said)}
 
 
@@ -103,19 +101,24 @@ def curvature(study: Study) -> Facts:
     """How confidence goes with grad norm and min dist under Base and Tying, mean over the sets
     that have trained models of both."""
     numbers = study.numbers(study.of("table11")).query("trained")
-    numbers = numbers[numbers["row"].str.endswith("|confidence")]
-    wide = numbers.pivot(index=["row", "seed"], columns="column", values="value")
+    place = numbers["row"].str.split("|")
+    numbers = numbers.assign(statistic=place.str[0], set=place.str[1])
+    numbers = numbers[place.str[2] == "confidence"]
+    index = ["statistic", "set", "seed"]
+    wide = numbers.pivot(index=index, columns="column", values="value")
     wide = wide.reindex(columns=["Base", "Tying"]).dropna()
     if wide.empty:
         return {}
-    rows = wide.index.get_level_values("row").str.split("|")
-    statistic, sets = rows.str[0], [paper for paper in SETS if paper in set(rows.str[1])]
-    means = {
-        f"{short}_{variant.lower()}": fisher_mean(wide.loc[statistic == name, variant])
-        for name, short in (("Grad norm", "norm"), ("Min dist", "distance"))
-        for variant in ("Base", "Tying")
+    sets = wide.index.get_level_values("set")
+    means = wide.groupby("statistic").agg(fisher_mean)
+    return {
+        "sets": ", ".join(paper for paper in SETS if paper in sets),
+        "texts": _span(numbers["texts"], "d"),
+        "norm_base": means.loc["Grad norm", "Base"],
+        "norm_tying": means.loc["Grad norm", "Tying"],
+        "distance_base": means.loc["Min dist", "Base"],
+        "distance_tying": means.loc["Min dist", "Tying"],
     }
-    return {"sets": ", ".join(sets), "texts": _span(numbers["texts"], "d"), **means}
 
 
 def audited(study: Study) -> Facts:
@@ -126,25 +129,27 @@ def audited(study: Study) -> Facts:
     if base.empty:
         return {}
     means = base.groupby("measure")[["here", "switched", "paper"]].mean()
+    facts = {
+        f"{short}_{name}": value
+        for short, measure in (("one", ONE), ("six", SIX))
+        for name, value in means.loc[measure].items()
+    }
+    mapped = table[table["switch"] == PREDICTING].itertuples()
     other = table[~table["switch"].isin([EXPLAINING, PREDICTING])].itertuples()
     trained = [f"{row.switch} on {row.set} {row.here:.2f} to {row.switched:.2f}" for row in other]
-    mapped = [
-        f"mean {row.measure} on {row.set} {row.here:.3f} to {row.switched:.3f}"
-        for row in table[table["switch"] == PREDICTING].itertuples()
+    means_of_maps = [
+        f"mean {row.measure} on {row.set} {row.here:.3f} to {row.switched:.3f}" for row in mapped
     ]
-    return {
-        **{f"one_{name}": value for name, value in means.loc[ONE].items()},
-        **{f"six_{name}": value for name, value in means.loc[SIX].items()},
-        "trained": "; ".join(trained) or "not measured",
-        "mapped": "; ".join(mapped) or "not measured",
-    }
+    for name, said in (("trained", trained), ("mapped", means_of_maps)):
+        facts[name] = "; ".join(said) or "not measured"
+    return facts
 
 
 def _trained(study: Study, model: str) -> list[RunSpec]:
     """The model's trained runs of Base."""
-    cells = [c for c in study.of("table2") if c.row.startswith(model) and c.column == "Base"]
-    runs = [c.specs[0] for c in cells if study.has(*c.specs) and study.is_trained(*c.specs)]
-    return [run for run in runs if isinstance(run, RunSpec)]
+    of_base = (c for c in study.finished("table2") if c.column == "Base")
+    runs = [cell.run for cell in of_base if cell.row.startswith(model)]
+    return [run for run in runs if study.is_trained(run)]
 
 
 def _span(values: list[float] | pd.Series, digits: str) -> str:

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from erlib.config import EvalSpec, RunSpec
+from erlib.config import RunSpec
+from erlib.metrics.correlations import fisher_mean, pearson
 from erlib.metrics.task import f1_binary
 from erlib.papers.agreement.agreements import (
     DIFFERENT,
@@ -21,27 +22,15 @@ from erlib.papers.agreement.agreements import (
     text_means,
     under_dropout,
 )
-from erlib.papers.agreement.correlations import fisher_mean, pearson
-from erlib.papers.cells import Read, Reading, Spec
+from erlib.papers.cells import Read, Reading, Spec, mean_over
 from erlib.papers.study import Study
 
-Texts = Callable[[Study, RunSpec], pd.Series]  # [text] a number of each text of a run
 STATISTICS = {"Grad norm": "norm", "Min dist": "min_dist", "Grad of sum": "sum"}
 
 
-def mean(of: Texts, *, chosen: bool = False) -> Read:
-    """The mean over the texts that have a number; `chosen` by the model itself?"""
-
-    def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        return over_texts(of(study, _run(specs[0])), chosen=chosen)
-
-    return read
-
-
-def over_texts(texts: pd.Series, *, chosen: bool = False) -> Reading:
-    """The mean over the texts that have a number."""
-    defined = texts.dropna()
-    return Reading(float(defined.mean()), defined, chosen=chosen)
+def mean(of: Callable[[Study, RunSpec], pd.Series], *, chosen: bool = False) -> Read:
+    """The mean over the texts of a run that have a number; `chosen` by the model itself?"""
+    return mean_over(lambda study, specs: of(study, _run(specs[0])), chosen=chosen)
 
 
 def agreement_at(epoch: int | None) -> dict[str, Read]:
@@ -49,53 +38,56 @@ def agreement_at(epoch: int | None) -> dict[str, Read]:
     return {m: mean(partial(text_means, metric=m, epoch=epoch)) for m in METRICS}
 
 
-def of_pair(pair: str, metric: str) -> Read:
-    """Agreement of one pair after the last epoch."""
-    return mean(lambda study, run: pairs_of(study, run, metric)[pair])
+def of_pair(pair: str) -> dict[str, Read]:
+    """τ and r of one pair after the last epoch."""
+
+    def of(study: Study, run: RunSpec, metric: str) -> pd.Series:
+        return pairs_of(study, run, metric)[pair]
+
+    return {m: mean(partial(of, metric=m)) for m in METRICS}
 
 
-def of_pair_under_dropout(pair: str, metric: str) -> Read:
-    """Agreement of one pair as the paper's code took it: the kept model, dropout on."""
+def of_pair_under_dropout(pair: str) -> dict[str, Read]:
+    """The same as the paper's code took it: of the kept model, with dropout on."""
 
-    def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        return over_texts(under_dropout(study, _evaluation(specs[1]))[metric][pair])
+    def of(study: Study, specs: Sequence[Spec], metric: str) -> pd.Series:
+        return under_dropout(study, specs[1])[metric][pair]
 
-    return read
+    return {m: mean_over(partial(of, metric=m)) for m in METRICS}
 
 
 def explained(pairs: Sequence[str], *, dropout: bool = False) -> Read:
     """r of the kept model with or without dropout, on the texts that were explained with it."""
 
-    def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        run, noisy = _run(specs[0]), under_dropout(study, _evaluation(specs[1]))["pearson_r"]
+    def of(study: Study, specs: Sequence[Spec]) -> pd.Series:
+        run, noisy = _run(specs[0]), under_dropout(study, specs[1])["pearson_r"]
         quiet = pairs_of(study, run, epoch=int(study.value(run, "best_epoch")))
         table = noisy if dropout else quiet[quiet.index.isin(noisy.index)]
-        return over_texts(table[list(pairs)].mean(axis=1))
+        return table[list(pairs)].mean(axis=1)
 
-    return read
-
-
-def of_second(study: Study, specs: Sequence[Spec]) -> Reading:
-    """r of the second of two runs."""
-    return over_texts(text_means(study, _run(specs[1])))
+    return mean_over(of)
 
 
-def attribute_of(attribute: str, study: Study, run: RunSpec, *, dropout: bool = False) -> pd.Series:
-    """[text] confidence, variability, …"""
-    return map_of(study, run, dropout=dropout)[attribute]
+def attribute_of(attribute: str, *, dropout: bool = False) -> Read:
+    """Mean confidence or variability."""
+    return mean(lambda study, run: map_of(study, run, dropout=dropout)[attribute])
 
 
-def agreement_in(group: str, pairs: Sequence[str], study: Study, run: RunSpec) -> pd.Series:
-    """[text] r of the explained texts that the run itself puts into a cartography group."""
-    texts = text_means(study, run, pairs=pairs)
-    return texts[map_of(study, run)["group"].reindex(texts.index) == group]
+def agreement_in(group: str, pairs: Sequence[str]) -> Read:
+    """r of the explained texts that the run itself puts into a cartography group."""
+
+    def of(study: Study, run: RunSpec) -> pd.Series:
+        texts = text_means(study, run, pairs=pairs)
+        return texts[map_of(study, run)["group"].reindex(texts.index) == group]
+
+    return mean(of, chosen=True)
 
 
 def correlation(statistic: str, attribute: str) -> Read:
     """Pearson's r over texts of curvature with an attribute of the map."""
 
     def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        bent = curvature_of(study, _evaluation(specs[1])).join(map_of(study, _run(specs[0])))
+        bent = curvature_of(study, specs[1]).join(map_of(study, _run(specs[0])))
         texts = bent[[STATISTICS[statistic], attribute]]
         return Reading(pearson(texts), texts, pearson)
 
@@ -154,9 +146,4 @@ def weight_of(study: Study, specs: Sequence[Spec]) -> Reading:
 
 def _run(spec: Spec) -> RunSpec:
     assert isinstance(spec, RunSpec)
-    return spec
-
-
-def _evaluation(spec: Spec) -> EvalSpec:
-    assert isinstance(spec, EvalSpec)
     return spec

@@ -10,14 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from erlib.config import RunSpec
-from erlib.papers.agreement.systems import (
-    AUDITED,
-    VARIANTS,
-    System,
-    core_tasks,
-    run_spec,
-    systems,
-)
+from erlib.papers.agreement.systems import AUDITED, VARIANTS, System, core_tasks, run_spec, systems
 from erlib.parameters import Settings
 from erlib.training.stages import Results
 

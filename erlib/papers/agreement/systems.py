@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from erlib.config import (
     CheckpointRule,
@@ -54,11 +55,11 @@ class System:
 
 def tasks(settings: Settings) -> list[Task]:
     """The four tasks, in the paper's order."""
-    listed = [
-        Task(role["paper"], role["corpus"], tuple(role.get("classes", ())))
+    listed = {
+        role["paper"]: Task(role["paper"], role["corpus"], tuple(role.get("classes", ())))
         for role in settings.roles["tasks"]
-    ]
-    return sorted(listed, key=lambda task: SETS.index(task.paper))
+    }
+    return [listed[paper] for paper in SETS if paper in listed]
 
 
 def task_named(settings: Settings, paper: str) -> Task:
@@ -122,22 +123,15 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
     grid, model = settings.grid, settings.grid["models"][system.model]
     data = data_spec(settings, system.model, system.task)
     test = replace(data, train_rows=None, dev_rows=None)
-    asked, explained = (
-        count_of(settings, system.model, system.task, what)
-        for what in ("test_rows", "explained_rows")
-    )
-    predictions = EvalSpec(None, test, "test", "predictions", asked)
+    count = partial(count_of, settings, system.model, system.task)
+    predictions = EvalSpec(None, test, "test", "predictions", count("test_rows"))
     # Test texts are predicted with dropout too, as the paper's maps were (agreement.md §4.11).
     both = system.model == "DBERT" and system.variant == "Base" and _audited(settings, system.task)
     with_dropout = [replace(predictions, protocol="dropout")] if both else []
+    name = word_vectors(settings, data, seed) if model["name"] == "jwa" else model["name"]
     return RunSpec(
         data=data,
-        model=ModelSpec(
-            word_vectors(settings, data, seed) if model["name"] == "jwa" else model["name"],
-            head="agreement",
-            specials=False,
-            layers=model.get("layers"),
-        ),
+        model=ModelSpec(name, head="agreement", specials=False, layers=model.get("layers")),
         objective=objective(system.variant, weight),
         optimiser=OptimiserSpec(
             lr=model["lr"],
@@ -150,8 +144,10 @@ def run_spec(settings: Settings, system: System, seed: int, weight: float = 0.0)
             precision=model.get("precision", "fp32"),
         ),
         seed=seed,
-        each_epoch=(predictions, explanation(settings, test, explained), *with_dropout),
-    )
+        each_epoch=(
+            predictions, explanation(settings, test, count("explained_rows")), *with_dropout
+        ),
+    )  # fmt: skip
 
 
 def _audited(settings: Settings, task: Task) -> bool:
@@ -165,11 +161,6 @@ def explanation(settings: Settings, data: DataSpec, rows: int | None) -> EvalSpe
         None, data, "test", "agreement", rows, variant="agreement", target="gold", level="token",
         options=(("steps", points),) if points else (),
     )  # fmt: skip
-
-
-def last_epoch(spec: RunSpec) -> int:
-    """The epoch that the paper's tables read; no run stops early."""
-    return spec.optimiser.epochs
 
 
 def system_of(settings: Settings, run: RunSpec) -> System:
@@ -199,24 +190,14 @@ def measures(settings: Settings, system: System, run: RunSpec) -> list[EvalSpec]
 
 def curvature_spec(settings: Settings, spec: RunSpec, model: str) -> EvalSpec:
     """Curvature of the kept model on test texts."""
-    options = settings.grid["models"][model]
-    return EvalSpec(
-        spec,
-        spec.each_epoch[0].data,
-        "test",
-        "curvature",
-        options.get("curvature_rows"),
-        protocol=options["norm"],
-    )
+    options, data = settings.grid["models"][model], spec.each_epoch[0].data
+    rows = options.get("curvature_rows")
+    return EvalSpec(spec, data, "test", "curvature", rows, protocol=options["norm"])
 
 
 def dropout_spec(spec: RunSpec) -> EvalSpec:
-    """Agreement of the kept model as the paper's code measured it, with dropout on."""
+    """Agreement of the kept model as the paper's code measured it, with dropout on; of a quarter of
+    the explained texts, where a profile counts them: each costs many times more."""
     explained = spec.each_epoch[1]
-    rows = None if explained.rows is None else under_dropout(explained.rows)
+    rows = explained.rows and -(-explained.rows // 4)
     return replace(explained, run=spec, rows=rows, variant="agreement_dropout", options=())
-
-
-def under_dropout(explained: int) -> int:
-    """A quarter of the explained texts, where a profile counts them: each costs many times more."""
-    return -(-explained // 4)

@@ -5,39 +5,40 @@ A text belongs to a cartography group by how often the run itself classified it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import permutations
+from collections.abc import Callable, Iterator
+from itertools import permutations, product
 
 import numpy as np
 import pandas as pd
 from scipy.stats import combine_pvalues, mannwhitneyu
 
 from erlib.metrics.cartography import GROUPS
+from erlib.metrics.correlations import fisher_mean, fisher_test
 from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.agreement.agreements import METRICS
-from erlib.papers.agreement.correlations import fisher_mean, fisher_test
 from erlib.papers.agreement.systems import COMPARED, MODELS, VARIANTS, tasks
 from erlib.papers.cells import Reading
 from erlib.papers.study import Study
+from erlib.reports.cells import Cell as Place
 
 FEWEST = 3  # texts on each side of a test
 SIGNS = {"kendall_tau": "τ", "pearson_r": "r"}
-BySeed = Mapping[int, Reading]
+R = "pearson_r"
+Test = Callable[[Reading, Reading], float | None]  # its p; None of too few texts
+BySeed = list[tuple[Reading, ...]]  # of each seed, the readings that a test compares
 
 
-def read(study: Study, table: str, row: str, column: str, metric: str = "pearson_r") -> BySeed:
-    """By seed what the table shows at a place; empty where nothing was measured."""
-    cells = [c for c in study.of(table) if (c.row, c.column) == (row, column)]
-    found = {cell.seed: study.reading(cell, metric) for cell in cells}
-    return {seed: reading for seed, reading in found.items() if reading}
+def shared(study: Study, *places: Place) -> BySeed:
+    """What the tables show at these places, of the seeds that all of them have."""
+    found = []
+    for place in places:
+        shown = {cell.seed: study.reading(cell, place.metric) for cell in study.at(place)}
+        found.append({seed: reading for seed, reading in shown.items() if reading})
+    seeds = sorted(set.intersection(*map(set, found)))
+    return [tuple(by_seed[seed] for by_seed in found) for seed in seeds]
 
 
-def shared(*found: BySeed) -> list[tuple[Reading, ...]]:
-    """The readings of the seeds that all of them have."""
-    return [tuple(f[seed] for f in found) for seed in sorted(set.intersection(*map(set, found)))]
-
-
-def all_trained(readings: list[tuple[Reading, ...]]) -> str:
+def all_trained(readings: BySeed) -> str:
     """ "yes" or "no": have all the models that a test compares learnt their task?"""
     return "yes" if all(r.trained for of_seed in readings for r in of_seed) else "no"
 
@@ -50,12 +51,9 @@ def table_2_tests(study: Study) -> pd.DataFrame:
     dagger is for a variant that is above both others, of trained models only.
     """
     rows = []
-    for model, task, metric in (
-        (model, task, metric) for model in MODELS for task in tasks(study.settings)
-        for metric in METRICS
-    ):  # fmt: skip
-        place = f"{model}|{task.paper}"
-        seeds = shared(*(read(study, "table2", place, v, metric) for v in VARIANTS))
+    for model, task, metric in product(MODELS, tasks(study.settings), METRICS):
+        row = f"{model}|{task.paper}"
+        seeds = shared(study, *(Place("table2", row, v, metric) for v in VARIANTS))
         if not seeds:  # of one of them every run failed
             continue
         means = {
@@ -97,29 +95,26 @@ def group_tests(study: Study) -> pd.DataFrame:
     """
     rows = []
     for task in tasks(study.settings):
-        for variant in COMPARED:
-            amb, easy = (
-                read(study, "table4", f"{task.paper}|{group}", variant) for group in ("Amb", "Easy")
-            )
-            seeds = shared(amb, easy)
-            found = combined([p for pair in seeds if (p := above(*pair)) is not None])
-            rows.append(_tested(task.paper, f"Amb > Easy, {variant}", seeds, found))
-        for group in GROUPS:
-            base = read(study, "table4", f"{task.paper}|{group}", "Base")
-            tying = read(study, "table2", f"DBERT|{task.paper}", "Tying")
-            seeds = shared(tying, base)
-            found = combined([p for pair in seeds if (p := raised(*pair)) is not None])
-            rows.append(_tested(task.paper, f"Tying > Base, {group}", seeds, found))
+        for name, test, places in _compared(task.paper):
+            seeds = shared(study, *places)
+            ps = [p for pair in seeds if (p := test(*pair)) is not None]
+            found = {"trained": all_trained(seeds), **combined(ps)}
+            rows.append({"set": task.paper, "test": name, **found})
     table = pd.DataFrame(rows)
     tested = table["p"].notna()
     table.loc[tested, "p (Holm)"] = holm(table.loc[tested, "p"]) if tested.any() else []
     return table
 
 
-def _tested(
-    paper: str, test: str, seeds: list[tuple[Reading, ...]], found: Mapping[str, float]
-) -> dict[str, object]:
-    return {"set": paper, "test": test, "trained": all_trained(seeds), **found}
+def _compared(paper: str) -> Iterator[tuple[str, Test, list[Place]]]:
+    """The tests of a set by name, and what each compares."""
+    of_group = {group: f"{paper}|{group}" for group in GROUPS}
+    for variant in COMPARED:
+        both = [Place("table4", of_group[group], variant, R) for group in ("Amb", "Easy")]
+        yield f"Amb > Easy, {variant}", above, both
+    tying = Place("table2", f"DBERT|{paper}", "Tying", R)
+    for group, row in of_group.items():
+        yield f"Tying > Base, {group}", raised, [tying, Place("table4", row, "Base", R)]
 
 
 def above(amb: Reading, easy: Reading) -> float | None:
@@ -142,13 +137,9 @@ def _texts(reading: Reading) -> pd.Series:
 
 def combined(ps: list[float]) -> dict[str, float]:
     """How many seeds were tested, and Stouffer's combination of their p; NaN of none."""
-    if not ps:
-        return {"seeds": 0, "p": float("nan")}
     bounded = np.clip(ps, 1e-300, 1 - 1e-16)
-    return {
-        "seeds": len(ps),
-        "p": float(combine_pvalues(bounded, method="stouffer").pvalue),
-    }
+    p = combine_pvalues(bounded, method="stouffer").pvalue if ps else np.nan
+    return {"seeds": len(ps), "p": float(p)}
 
 
 def correlation_tests(study: Study) -> pd.DataFrame:
@@ -159,21 +150,9 @@ def correlation_tests(study: Study) -> pd.DataFrame:
     numbers = study.numbers(study.of("table11")).query("texts > 0")
     rows = []
     for (row, variant), cell in numbers.groupby(["row", "column"], sort=False):
-        statistic, paper, attribute = row.split("|")
         r, texts = fisher_mean(cell["value"]), int(cell["texts"].min())
-        low, high, p = fisher_test(r, texts)
-        rows.append(
-            {
-                "statistic": statistic,
-                "set": paper,
-                "attribute": attribute,
-                "variant": variant,
-                "seeds": len(cell),
-                "texts": texts,
-                "r": r,
-                "low": low,
-                "high": high,
-                "p": p,
-            }
-        )
+        place = dict(zip(("statistic", "set", "attribute"), row.split("|"), strict=True))
+        counts = {"variant": variant, "seeds": len(cell), "texts": texts}
+        test = dict(zip(("low", "high", "p"), fisher_test(r, texts), strict=True))
+        rows.append({**place, **counts, "r": r, **test})
     return pd.DataFrame(rows)

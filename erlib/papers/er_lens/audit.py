@@ -6,24 +6,19 @@ departure (er_lens.md §4 has the list); `here` and `changed` are the values wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from erlib.config import RunSpec
+from erlib.config import EvalSpec, RunSpec
 from erlib.metrics.task import f1_macro
-from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, text_mean
-from erlib.papers.er_lens.erasure import MEASURES, areas, erased
-from erlib.papers.er_lens.evaluations import (
-    erasure_spec,
-    erasure_specs,
-    plausibility_spec,
-    prediction_spec,
-)
-from erlib.papers.er_lens.kendall import measured
-from erlib.papers.er_lens.sets import HOME, LONG, annotated, data_of, rows_used, test_sets
+from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, of_spec, text_mean
+from erlib.papers.er_lens import evaluations
+from erlib.papers.er_lens.evaluations import HOME, LONG, annotated, test_sets
+from erlib.papers.er_lens.kendall import attributed
+from erlib.papers.er_lens.reads import MEASURES, areas, erased
 from erlib.papers.er_lens.systems import GUIDES, audited
 from erlib.papers.holes import or_hole
 from erlib.papers.study import Study
@@ -34,6 +29,7 @@ from erlib.training.rows import rows_of
 
 EPSILON = 1e-4  # what keeps the normalisation from dividing by zero
 NO_SURER = "texts no surer than the empty input kept, with ε as what is normalised by"
+RANKED = {"IXG": "er_lens", "DX-C": "er_lens_absolute"}  # the variants that rank by |score|
 Altered = Callable[[pd.DataFrame], pd.DataFrame]
 
 
@@ -41,13 +37,10 @@ def table(study: Study) -> pd.DataFrame:
     """departure, what is measured, here, changed, difference; means over the seeds of a row."""
     numbers = study.numbers(study.of("audit"))
     means = numbers.groupby(["column", "row", "metric"], sort=False)["value"].mean().unstack()
-    found = (
-        means[["here", "changed"]]
-        .dropna(how="all")
-        .rename_axis(["departure", "measured"])
-        .reset_index()
-    )
-    alone = [*_spread(study), *_attention_by_order(study)]
+    found = means[["here", "changed"]].dropna(how="all")
+    found = found.rename_axis(["departure", "measured"]).reset_index()
+    blocks = "bigbird" in study.settings.grid["model"]
+    alone = [*_spread(study), *(_longest_first(study) if blocks else [])]
     rows = pd.concat([found, pd.DataFrame(alone, columns=found.columns)], ignore_index=True)
     return rows.assign(difference=rows["changed"] - rows["here"])
 
@@ -57,58 +50,44 @@ def cells(settings: Settings, runs: Mapping[tuple[str, int], RunSpec]) -> Iterat
     first = settings.seeds[0]
     for system, doubled in audited(settings).items():
         if plain := runs.get((system, first)):
-            yield from _double_embedding(settings, system, plain, doubled)
+            yield from _double_embedding(settings, system, (plain, doubled))
     for (system, seed), run in runs.items():
         if system == "Baseline":
             yield from _erasure(settings, seed, run, first=seed == first)
 
 
 def _double_embedding(
-    settings: Settings, system: str, plain: RunSpec, doubled: RunSpec
+    settings: Settings, system: str, both: tuple[RunSpec, RunSpec]
 ) -> Iterator[Cell]:
     """er_lens.md §4.4: the embedding block is applied twice, in training and evaluation."""
-    both, home = (plain, doubled), annotated(settings)[HOME]
-    measured = {
-        **{
-            f"F1 on {t.name}": (F1_MACRO, [prediction_spec(settings, s, t) for s in both])
-            for t in test_sets(settings)
-            if t.in_domain
-        },
-        **{
-            f"AUC of {x} on {home.name}": (
-                text_mean("auc", 100),
-                [plausibility_spec(settings, s, home, x) for s in both],
-            )
-            for x in GUIDES
-        },
-    }
-    for name, (read, specs) in measured.items():
-        reads = {"here": _of(read, 0), "changed": _of(read, 1)}
-        column = "embedding block applied twice"
-        yield Cell("audit", f"{system}: {name}", column, settings.seeds[0], tuple(specs), reads)
 
+    def cell(said: str, read: Read, specs: Iterable[EvalSpec]) -> Cell:
+        row, column = f"{system}: {said}", "embedding block applied twice"
+        reads = {"here": of_spec(0, read), "changed": of_spec(1, read)}
+        return Cell("audit", row, column, settings.seeds[0], tuple(specs), reads)
 
-def _of(read: Read, index: int) -> Read:
-    """What another read makes of one of the specs."""
-    return lambda study, specs: read(study, [specs[index]])
+    for test in test_sets(settings)[:2]:
+        answers = (evaluations.prediction_spec(settings, run, test) for run in both)
+        yield cell(f"F1 on {test.name}", F1_MACRO, answers)
+    home, auc = annotated(settings)[HOME], text_mean("auc", 100)
+    for x in GUIDES:
+        ranks = (evaluations.plausibility_spec(settings, run, home, x) for run in both)
+        yield cell(f"AUC of {x} on {home.name}", auc, ranks)
 
 
 def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Iterator[Cell]:
     """er_lens.md §4.1, 4.8, 4.9 and 4.16: the misprint of eq. 5, the sign of scores, ε subtracted
     twice; and texts that are no surer than the empty input, which the authors' code keeps."""
-    every = erasure_specs(settings, run)
+    every = evaluations.erasure_specs(settings, run)
 
     def cell(
-        departure: str, technique: str, measure: str, altered: Altered, said: str = "",
-        variant: str | None = None,
+        departure: str, technique: str, measure: str, altered: Altered | None = None,
+        said: str = "", other: EvalSpec | None = None,
     ) -> Cell:  # fmt: skip
-        other = every[technique] if variant is None else erasure_spec(
-            settings, run, technique, variant
-        )  # fmt: skip
-        specs = (every[technique], other, *every.values())
+        own = every[technique]
         read = {"here": _area(measure, 0), "changed": _area(measure, 1, altered)}
         row = f"area under {measure} of {technique} x 100{said}"
-        return Cell("audit", row, departure, seed, specs, read)
+        return Cell("audit", row, departure, seed, (own, other or own, *every.values()), read)
 
     for technique in ("ATT", "DX"):
         if first:
@@ -117,16 +96,16 @@ def _erasure(settings: Settings, seed: int, run: RunSpec, *, first: bool) -> Ite
         for measure in MEASURES:
             altered = partial(_all_kept, measure=measure)
             yield cell(NO_SURER, technique, measure, altered, ", all Baselines")
-    for technique, variant in (("IXG", "er_lens"), ("DX-C", "er_lens_absolute")) if first else ():
+    for technique, variant in RANKED.items() if first else ():
+        other = evaluations.erasure_spec(settings, run, technique, variant)
         for measure in MEASURES:
-            departure = "ours: tokens ranked by |score|"
-            yield cell(departure, technique, measure, lambda t: t, variant=variant)
+            yield cell("ours: tokens ranked by |score|", technique, measure, other=other)
 
 
-def _area(measure: str, index: int, altered: Altered = lambda table: table) -> Read:
+def _area(measure: str, index: int, altered: Altered | None = None) -> Read:
     def read(study: Study, specs: Sequence[Spec]) -> Reading:
-        table = altered(erased(study, [specs[index], *specs[2:]]))
-        return Reading(100 * float(areas(table, measure).mean()))
+        table = erased(study, [specs[index], *specs[2:]])
+        return Reading(100 * float(areas(altered(table) if altered else table, measure).mean()))
 
     return read
 
@@ -136,12 +115,13 @@ def _printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _twice(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(normalised_comprehensiveness=comprehensiveness(table, 2 * EPSILON))
+    twice = normalised("comprehensiveness", table, 2 * EPSILON)
+    return table.assign(normalised_comprehensiveness=twice)
 
 
 def _all_kept(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     every = table.assign(undefined=False)
-    return every.assign(**{f"normalised_{measure}": NORMALISED[measure](every, EPSILON)})
+    return every.assign(**{f"normalised_{measure}": normalised(measure, every)})
 
 
 def misprinted_sufficiency(table: pd.DataFrame) -> pd.Series:
@@ -151,19 +131,11 @@ def misprinted_sufficiency(table: pd.DataFrame) -> pd.Series:
         return ((s - s0) / (1 - s)).clip(0, 1).fillna(0).mask(table["undefined"])
 
 
-def sufficiency(table: pd.DataFrame, epsilon: float) -> pd.Series:
-    """Eq. 5 as it is meant, with another ε."""
-    s, s0 = table["sufficiency"], _empty(table, epsilon)
-    return ((s - s0) / (1 - s0)).clip(0, 1).mask(table["undefined"])
-
-
-def comprehensiveness(table: pd.DataFrame, epsilon: float) -> pd.Series:
-    """Eq. 6 with another ε."""
-    share = table["comprehensiveness"] / (1 - _empty(table, epsilon))
-    return share.clip(0, 1).mask(table["undefined"])
-
-
-NORMALISED = {"sufficiency": sufficiency, "comprehensiveness": comprehensiveness}
+def normalised(measure: str, table: pd.DataFrame, epsilon: float = EPSILON) -> pd.Series:
+    """Eq. 5 as it is meant, or eq. 6; with another ε."""
+    s0 = _empty(table, epsilon)
+    found = table[measure] - s0 if measure == "sufficiency" else table[measure]
+    return (found / (1 - s0)).clip(0, 1).mask(table["undefined"])
 
 
 def _empty(table: pd.DataFrame, epsilon: float) -> pd.Series:
@@ -176,29 +148,23 @@ Row = tuple[str, str, float, float]
 
 def _spread(study: Study) -> list[Row]:
     """er_lens.md §4.11: Table 2 has the population's standard deviation, Table 9 the sample's."""
-    numbers = study.numbers(study.of("table2"))
-    chosen = (numbers["row"] == "Baseline") & (numbers["column"] == "SST-Test")
-    values, name = numbers.loc[chosen, "value"].dropna(), test_sets(study.settings)[1].name
+    numbers = study.numbers(study.of("table2")).query("row == 'Baseline' and column == 'SST-Test'")
+    values, name = numbers["value"].dropna(), test_sets(study.settings)[1].name
     here, there = values.std(ddof=1), values.std(ddof=0)
     return [("population's standard deviation", f"Baseline: F1 on {name}", here, there)]
-
-
-def _attention_by_order(study: Study) -> list[Row]:
-    """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
-    return _longest_first(study) if "bigbird" in study.settings.grid["model"] else []
 
 
 @or_hole(lambda why: list[Row]())
 @noted
 def _longest_first(study: Study) -> list[Row]:
+    """er_lens.md §4.6: BigBird attends in blocks until it has met a text of at most 704 tokens."""
     settings, test = study.settings, annotated(study.settings).get(LONG)
-    place = ("Baseline", f"{LONG}/ATT")
-    run = next((e.run for e in measured(study).get(place, {}).values()), None)
+    run = next((e.run for e in attributed(study, "Baseline", f"{LONG}/ATT").values()), None)
     if test is None or run is None:
         return []
-    full = study.model(run)
-    rows = rows_of(data_of(settings, test), test.split, rows_used(settings, test))
-    texts = full.encode(rows, max_length=settings.grid["max_length"])
+    full, data = study.model(run), evaluations.data_of(settings, test)
+    rows = rows_of(data, test.split, evaluations.rows_used(settings, test))
+    texts = full.encode(rows, max_length=data.max_length)
     longest_first = sorted(texts, key=lambda t: -len(t.input_ids))
     answers = (
         pd.concat([predict(model, [text]) for text in longest_first])

@@ -14,41 +14,26 @@ import pandas as pd
 from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
 from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, summary, text_mean
-from erlib.papers.er_lens import audit
-from erlib.papers.er_lens.erasure import MEASURES, area_under
+from erlib.papers.er_lens import audit, systems
 from erlib.papers.er_lens.evaluations import (
-    baselines,
+    HOME,
+    LONG,
+    YELP_50,
+    annotated,
     erasure_specs,
+    in_table_2,
     plausibility_spec,
     prediction_spec,
     techniques_on,
+    test_sets,
 )
-from erlib.papers.er_lens.layers import DEPTHS, at_depth
-from erlib.papers.er_lens.sets import HOME, LONG, YELP_50, annotated, in_table_2
-from erlib.papers.er_lens.systems import (
-    CLASSIFIERS,
-    DECOMPOSITIONS,
-    GUIDES,
-    SYSTEMS,
-    Bounds,
-    audited,
-    bounds_of,
-    run_spec,
-    seeds_of,
-    sweep_specs,
-    system_named,
-    system_of,
-    watched_loss,
-)
+from erlib.papers.er_lens.reads import DEPTHS, MEASURES, area_under, at_depth
+from erlib.papers.er_lens.systems import GUIDES, SYSTEMS, Bounds, run_spec, seeds_of, system_of
 from erlib.papers.grid import evaluations_of, later, stage
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Results, Stage, listed_in, no_model, nothing
 
-__all__ = ["NOT_MEASURED", "baselines", "cells", "grid"]
-
-Placed = Mapping[tuple[str, int], RunSpec]  # (system, wanted seed) → the run that stands there
-NOT_MEASURED: Mapping[str, str] = {}
 UNKNOWN = dict.fromkeys(GUIDES, Bounds(0.0, 0.0))  # before the explanation-only runs
 OBJECTIVES = {"explanation": "Lexpl", "joint": "Joint", "constrained": "Constrained"}  # Table 5
 PLAUSIBILITY: Mapping[str, Read] = {
@@ -62,7 +47,7 @@ def cells(study: Study) -> Iterator[Cell]:
     """All of them, of the runs that were kept; of those that are wanted while there are none."""
     settings, runs = study.settings, placed(study)
     for (system, seed), run in runs.items():
-        if system in CLASSIFIERS:
+        if system in systems.CLASSIFIERS:
             yield from _answers(settings, system, seed, run)
         yield from _plausibility(settings, system, seed, run)
         yield from _layers(settings, system, seed, run)
@@ -91,9 +76,17 @@ def placed(study: Study) -> dict[tuple[str, int], RunSpec]:
     tables = [study.results[name] for name in ("systems", "constrained", "explanation_only")]
     runs = pd.concat(tables, ignore_index=True).query("status == 'done'")
     seeds = runs["replaces"].fillna(runs["seed"]).astype(int)
-    found = {(system_of(s), p): s for s, p in zip(runs["spec"], seeds, strict=True)}
-    order = list(SYSTEMS)
-    return dict(sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])))
+    found = {(system_of(s), place): s for s, place in zip(runs["spec"], seeds, strict=True)}
+    return {(name, s): found[name, s] for name in SYSTEMS for n, s in sorted(found) if n == name}
+
+
+def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
+    """The Baselines' answers on every set."""
+    runs = [run_spec(settings, "Baseline", seed) for seed in seeds_of(settings, "Baseline")]
+    return {
+        test.column: [prediction_spec(settings, run, test) for run in runs]
+        for test in test_sets(settings)
+    }
 
 
 def _answers(settings: Settings, system: str, seed: int, run: RunSpec) -> Iterator[Cell]:
@@ -110,7 +103,7 @@ def _plausibility(settings: Settings, system: str, seed: int, run: RunSpec) -> I
     """Tables 3, 4 and 9, and the AUC of Table 5."""
     for where, test in annotated(settings).items():
         for technique in techniques_on(settings, test, system, seed):
-            new = where == LONG and technique in DECOMPOSITIONS
+            new = where == LONG and technique in systems.DECOMPOSITIONS
             remark = f"new, ≤ {settings.grid['long']['max_length']} tokens" if new else ""
             specs = (plausibility_spec(settings, run, test, technique),)
             for table in ("table3" if where == HOME else "table4", "table9"):
@@ -154,13 +147,13 @@ def _erasure(settings: Settings, seed: int, run: RunSpec) -> Iterator[Cell]:
 def _sweep(settings: Settings) -> Iterator[Cell]:
     """Figures 5 and 12: both losses on dev for every λ. Figure 5 has IxG too, to compare with."""
     task = summary("dev_task")
-    for (guide, weight, seed), run in sweep_specs(settings).items():
+    for (guide, weight, seed), run in systems.sweep_specs(settings).items():
         if guide is None:
             yield Cell("figure-5", "Baseline", "", seed, (run,), {"cross_entropy": task})
         for each in GUIDES if guide is None else (guide,):
-            logged = "explanation" if guide else watched_loss(each)
+            logged = "explanation" if guide else systems.watched_loss(each)
             read = {"cross_entropy": task, "expl_loss": summary(f"dev_{logged}")}
-            row = f"{system_named('joint', each)} at λ={weight:g}"
+            row = f"{systems.system_named('joint', each)} at λ={weight:g}"
             for figure in ("figure-5", "figure-12") if each == "IXG" else ("figure-5",):
                 yield Cell(figure, row, "", seed, (run,), read)
 
@@ -168,10 +161,8 @@ def _sweep(settings: Settings) -> Iterator[Cell]:
 def _usable(study: Study) -> Iterator[Cell]:
     """Footnote 14: of every seed that was tried from scratch, whether it came to a checkpoint."""
     system = "ER-C+IxG"
-    if "constrained" in study.results:
-        tried = list(study.results["constrained"]["spec"])
-    else:
-        tried = list(wanted(study.settings, UNKNOWN).values())
+    done = study.results.get("constrained")
+    tried = wanted(study.settings, UNKNOWN).values() if done is None else done["spec"]
     for run in tried:
         if system_of(run) == system and run.start is None:
             read: Mapping[str, Read] = {"share_of_seeds": _was_kept}
@@ -191,7 +182,8 @@ def grid(settings: Settings) -> list[Stage]:
     runs, measured = wanted(settings, UNKNOWN), _measured(expected)
     also, known = evaluations_of(expected.of("audit")), set(measured)
     checked = [spec for spec in also if spec not in known]
-    sweep, audits = list(sweep_specs(settings).values()), list(audited(settings).values())
+    sweep = list(systems.sweep_specs(settings).values())
+    audits = list(systems.audited(settings).values())
     starts = list(dict.fromkeys(s.start for s in (*runs.values(), *sweep, *audits) if s.start))
     asked = listed_in(measured, checked)
 
@@ -202,7 +194,7 @@ def grid(settings: Settings) -> list[Stage]:
         return run.seed == settings.seeds[0] and system_of(run) in settings.grid["keep"]
 
     def under_bounds(results: Results) -> list[RunSpec]:
-        found = {guide: bounds_of(results["explanation_only"], guide) for guide in GUIDES}
+        found = {guide: systems.bounds_of(results["explanation_only"], guide) for guide in GUIDES}
         finite = {guide: bounds for guide, bounds in found.items() if isfinite(bounds.dev)}
         bound = wanted(settings, finite).items()
         # IxG's, which take twice as long, come first: else a core would wait for the last of them

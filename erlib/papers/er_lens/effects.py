@@ -2,55 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from erlib.metrics.stats import t_interval
-from erlib.papers.cells import Reading
-from erlib.papers.er_lens.sets import HOME, in_table_2
+from erlib.papers.er_lens.evaluations import HOME, in_table_2
 from erlib.papers.er_lens.systems import CLASSIFIERS, GLOBAL, TECHNIQUES, system_named
 from erlib.papers.study import Study
 from erlib.papers.trained import deciding
 from erlib.reports.cells import Cell as Place
 from erlib.reports.paper_numbers import paper_table
 
-MIN_SEEDS = 3  # fewer have no interval
+FEWEST = 3  # seeds that make a sign or an interval
 MODES = {"Joint": "joint", "Constrained": "constrained"}
 SCOPES = {"Local": ("ATT",), "Global": GLOBAL}
-FEWEST = 3  # seeds that make a sign
 HEADINGS = {"F1": "OOD F1", "Guided": "AUC, guided", "Non-Guided": "AUC, not guided"}
+Change: TypeAlias = pd.Series | None  # a difference by seed; None where none was measured
 
 
-def changes(study: Study, system: str, places: Sequence[Place]) -> pd.Series | None:
+def changes(study: Study, system: str, places: Sequence[Place]) -> Change:
     """`system` minus the Baseline by seed, the mean over places, of the models that are trained."""
-    differences = [_change(study, system, place) for place in places]
-    found = [d for d in differences if d is not None]
+    found = [d for place in places if (d := _change(study, system, place)) is not None]
     return pd.concat(found, axis=1).mean(axis=1) if found else None
 
 
-def _change(study: Study, system: str, place: Place) -> pd.Series | None:
+def _change(study: Study, system: str, place: Place) -> Change:
+    metric, column = place.metric, place.column
     after, before = (
-        study.read(Place(place.table, row, place.column, place.metric)) or dict[int, Reading]()
-        for row in (system, "Baseline")
+        study.read(Place(place.table, row, column, metric)) or {} for row in (system, "Baseline")
     )
     both = sorted(after.keys() & before.keys())
     decide = deciding({s: after[s].trained and before[s].trained for s in both})
-    if not decide:
-        return None
-    return pd.Series({s: after[s].value - before[s].value for s in decide})
+    return pd.Series({s: after[s].value - before[s].value for s in decide}) if decide else None
 
 
-def f1_changes(study: Study, system: str, *columns: str) -> pd.Series | None:
+def f1_changes(study: Study, system: str, *columns: str) -> Change:
     """In F1 points, the mean over these sets of Table 2."""
     return changes(study, system, [Place("table2", "", c, "f1_macro") for c in columns])
 
 
-def auc_changes(
-    study: Study, system: str, technique: str, metric: str = "auc_x100"
-) -> pd.Series | None:
+def auc_changes(study: Study, system: str, technique: str, metric: str = "auc_x100") -> Change:
     """In points of AUC, or of another measure, on the dev texts of the training corpus."""
     return changes(study, system, [Place("table3", "", f"{HOME}/{technique}", metric)])
 
@@ -64,37 +60,32 @@ def signs(study: Study) -> pd.DataFrame:
     """Table 1: what each way of guiding does, as a sign; + or − where the interval excludes 0."""
     printed = paper_table("er_lens", "table1").set_index(["row", "column"])["printed"]
     rows = []
-    for mode, kind in MODES.items():
-        for scope, guides in SCOPES.items():
-            systems = {g: system_named(kind, g) for g in guides}
-            effects = {
-                "F1": [f1_changes(study, s, *outside(study)) for s in systems.values()],
-                "Guided": [auc_changes(study, s, g) for g, s in systems.items()],
-                "Non-Guided": [
-                    auc_changes(study, s, x)
-                    for g, s in systems.items()
-                    for x in TECHNIQUES
-                    if x != g
-                ],
-            }
-            row: dict[str, str] = {"": f"{mode}/{scope}"}
-            for name, measured in effects.items():
-                row[HEADINGS[name]] = effect([d for d in measured if d is not None])
-                sign = printed[f"{mode}/{scope}", name].replace("-", "−")
-                row[f"{HEADINGS[name]}, paper"] = sign or "unclear"
-            rows.append(row)
+    for (mode, kind), (scope, guides) in product(MODES.items(), SCOPES.items()):
+        systems = {guide: system_named(kind, guide) for guide in guides}
+        others = [(s, x) for guide, s in systems.items() for x in TECHNIQUES if x != guide]
+        found = {
+            "F1": [f1_changes(study, s, *outside(study)) for s in systems.values()],
+            "Guided": [auc_changes(study, s, guide) for guide, s in systems.items()],
+            "Non-Guided": [auc_changes(study, s, x) for s, x in others],
+        }
+        row = {"": f"{mode}/{scope}"}
+        for name, heading in HEADINGS.items():
+            sign = printed[f"{mode}/{scope}", name].replace("-", "−")
+            row |= {heading: effect(found[name]), f"{heading}, paper": sign or "unclear"}
+        rows.append(row)
     return pd.DataFrame(rows).set_index("")
 
 
-def effect(measured: Sequence[pd.Series]) -> str:
+def effect(found: Iterable[Change]) -> str:
     """The sign of the mean over systems and techniques, with the mean and its interval over seeds.
 
-    `measured`: differences by seed. Where some have three seeds and others fewer, only those with
-    three make the sign, by the seeds that all of them have.
+    Where some have three seeds and others fewer, only those with three make the sign, by the seeds
+    that all of them have.
     """
+    measured = [change for change in found if change is not None]
     if not measured:
         return "–"
-    enough = [d for d in measured if len(d) >= FEWEST] or measured
+    enough = [change for change in measured if len(change) >= FEWEST] or measured
     means = pd.concat(enough, axis=1).dropna().mean(axis=1)
     if means.empty:
         return "–"
@@ -115,14 +106,12 @@ def with_interval(values: ArrayLike) -> str:
 
 def by_system(study: Study) -> pd.DataFrame:
     """What each system changes: every technique's AUC in domain, and F1."""
-    rows = []
+    home = [test for test in in_table_2(study.settings) if test.in_domain]
+    rows = {}
     for system in CLASSIFIERS[1:]:
         found = {x: auc_changes(study, system, x) for x in TECHNIQUES}
-        for test in in_table_2(study.settings):
-            if test.in_domain:
-                found[f"F1, {test.name}"] = f1_changes(study, system, test.column)
+        found |= {f"F1, {t.name}": f1_changes(study, system, t.column) for t in home}
         found["F1, out of domain"] = f1_changes(study, system, *outside(study))
         if any(d is not None for d in found.values()):
-            said = {n: "–" if d is None else with_interval(d) for n, d in found.items()}
-            rows.append({"": system, **said})
-    return pd.DataFrame(rows).set_index("")
+            rows[system] = {n: "–" if d is None else with_interval(d) for n, d in found.items()}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from erlib.attributions import attribute
 from erlib.papers.er_lens.cells import placed
-from erlib.papers.er_lens.sets import HOME, annotated, data_of
+from erlib.papers.er_lens.evaluations import HOME, annotated, data_of
 from erlib.papers.er_lens.systems import TECHNIQUES
 from erlib.papers.holes import as_text, or_hole
 from erlib.papers.study import Study
@@ -23,31 +23,24 @@ def examples(study: Study, count: int) -> Html:
 
     Other notebooks quote the same: a report gives few texts away.
     """
-    settings = study.settings
-    data, runs = data_of(settings, annotated(settings)[HOME]), placed(study)
+    settings, runs = study.settings, placed(study)
+    data = data_of(settings, annotated(settings)[HOME])
     rows = rows_of(data, "test", settings.grid.get("test_rows"))
-    fit = [
-        i
-        for i, row in enumerate(rows)
-        if any(row["rationale"]) and WORDS[0] <= len(row["words"]) <= WORDS[1]
-    ]
+    fit = [i for i, row in enumerate(rows)
+           if any(row["rationale"]) and WORDS[0] <= len(row["words"]) <= WORDS[1]]  # fmt: skip
     chosen = rows.select(fit[:count])
+    first = [runs.get((system, settings.seeds[0])) for system in SYSTEMS_SHOWN]
+    models = {s: study.model(run) for s, run in zip(SYSTEMS_SHOWN, first, strict=True) if run}
+    scores = {
+        x: [attribute(model, chosen, method, variant=SIGNED.get(x, "er_lens"), target="gold")
+            for model in models.values()]
+        for x, method in TECHNIQUES.items()
+    }  # fmt: skip
     names = chosen.features["label"].names
-    shown = {}
-    for system in SYSTEMS_SHOWN:
-        if (system, settings.seeds[0]) not in runs:
-            continue
-        classifier = study.model(runs[system, settings.seeds[0]])
-        shown[system] = {
-            technique: attribute(
-                classifier, chosen, method, variant=SIGNED.get(technique, "er_lens"), target="gold"
-            )
-            for technique, method in TECHNIQUES.items()
-        }
     return Html("").join(
         heatmap_grid(
-            {x: [shown[system][x][i] for system in shown] for x in TECHNIQUES},
-            columns=list(shown),
+            {x: [of_system[i] for of_system in scores[x]] for x in TECHNIQUES},
+            columns=list(models),
             title=f"{i + 1}. gold: {names[row['label']]}",
             rationale=row["rationale"],
             legend=i == 0,

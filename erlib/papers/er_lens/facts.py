@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from erlib.data import corpus_report
 from erlib.papers.er_lens import kendall
 from erlib.papers.er_lens.audit import table as audit_table
-from erlib.papers.er_lens.effects import auc_changes, changes, f1_changes, outside
-from erlib.papers.er_lens.erasure import MEASURES, erasure_curves
+from erlib.papers.er_lens.effects import Change, auc_changes, changes, f1_changes, outside
+from erlib.papers.er_lens.evaluations import annotated, shown, test_sets
 from erlib.papers.er_lens.figures import sweep
+from erlib.papers.er_lens.reads import MEASURES, erasure_curves
 from erlib.papers.er_lens.recipe import bounds_table
 from erlib.papers.er_lens.scatter import PREDICTORS, correlation, predicted
-from erlib.papers.er_lens.sets import annotated, shown, test_sets
-from erlib.papers.er_lens.systems import CLASSIFIERS, DECOMPOSITIONS, GUIDES, TECHNIQUES
+from erlib.papers.er_lens.systems import CLASSIFIERS, GUIDES, TECHNIQUES
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 
@@ -44,11 +44,6 @@ def rationales(study: Study) -> Facts:
     return {"kinds": "; ".join(said)}
 
 
-def corpora(study: Study) -> list[str]:
-    """Every corpus that the report has texts of."""
-    return [t.corpus for t in test_sets(study.settings)]
-
-
 def idle_bounds(study: Study) -> Facts:
     """The techniques whose bound an unguided model meets: there it asks for next to nothing."""
     table = bounds_table(study)
@@ -58,47 +53,42 @@ def idle_bounds(study: Study) -> Facts:
 
 def accuracy(study: Study) -> Facts:
     """On dev, of the classifiers."""
-    runs = [c.specs[0].run for c in study.of("table2") if study.has(*c.specs)]  # type: ignore[union-attr]
-    rows = study.runs[study.runs["spec"].isin(dict.fromkeys(runs))]
-    found = 100 * rows[["dev_accuracy", "dev_majority"]]
-    return {"low": found["dev_accuracy"].min(), "high": found["dev_accuracy"].max(),
-            "majority": found["dev_majority"].iloc[0]}  # fmt: skip
+    runs = study.runs[study.runs["spec"].isin([cell.run for cell in study.finished("table2")])]
+    found = 100 * runs["dev_accuracy"]
+    return {"low": found.min(), "high": found.max(), "majority": 100 * runs["dev_majority"].iloc[0]}
 
 
 def f1(study: Study) -> Facts:
     """By how much guidance changes F1 out of domain, the mean over sets, seeds and guides."""
+    systems = {"joint_local": ["ER+Att"], "joint_global": ["ER+AttR", "ER+IxG"],
+               "constrained_global": ["ER-C+AttR", "ER-C+IxG"]}  # fmt: skip
     return {
-        "joint_local": _mean([f1_changes(study, "ER+Att", *outside(study))]),
-        "joint_global": _of_systems(study, ("ER+AttR", "ER+IxG")),
-        "constrained_global": _of_systems(study, ("ER-C+AttR", "ER-C+IxG")),
+        kind: _mean(f1_changes(study, system, *outside(study)) for system in of_kind)
+        for kind, of_kind in systems.items()
     }
 
 
-def _of_systems(study: Study, systems: Iterable[str]) -> float:
-    return _mean([f1_changes(study, s, *outside(study)) for s in systems])
-
-
-def _mean(found: Iterable[pd.Series | None]) -> float:
+def _mean(found: Iterable[Change]) -> float:
     """Over what was measured; NaN where nothing was."""
     return float(np.mean([d.mean() for d in found if d is not None] or [np.nan]))
 
 
 def guidance(study: Study) -> Facts:
     """What happens in domain to attention, which ER+Att guides, and to the other techniques."""
-    return {
-        "guided": _mean([auc_changes(study, "ER+Att", "ATT")]),
-        "others": _mean(auc_changes(study, "ER+Att", x) for x in UNGUIDED),
-        "global_others": _mean(
-            auc_changes(study, "ER-C+AttR", x) for x in TECHNIQUES if x != "ATTR"
-        ),
-    }
+
+    def moved(system: str, *techniques: str) -> float:
+        return _mean(auc_changes(study, system, x) for x in techniques)
+
+    others = [x for x in TECHNIQUES if x != "ATTR"]
+    return {"guided": moved("ER+Att", "ATT"), "others": moved("ER+Att", *UNGUIDED),
+            "global_others": moved("ER-C+AttR", *others)}  # fmt: skip
 
 
 def skipped(study: Study) -> Facts:
     """Texts without a rationale word, of those that attention was taken of."""
     parts = []
     for where, test in annotated(study.settings).items():
-        (spec, *_) = kendall.measured(study)["Baseline", f"{where}/ATT"].values()
+        (spec, *_) = kendall.attributed(study, "Baseline", f"{where}/ATT").values()
         auc = study.texts(spec)["auc"]
         parts.append(f"{test.name} {int(auc.isna().sum())} of {len(auc)}")
     return {"texts": "; ".join(parts)}
@@ -106,17 +96,16 @@ def skipped(study: Study) -> Facts:
 
 def texts(study: Study, *sets: str) -> Facts:
     """How many texts with a rationale each technique was taken of."""
-    numbers = study.numbers(c for c in study.of("table9") if c.column.split("/")[0] in sets)
-    counts = numbers.groupby("column")["texts"].max()
-    parts = []
-    for where in [name for name in annotated(study.settings) if name in sets]:
+    counts = study.numbers(study.of("table9")).groupby("column")["texts"].max()
+    said = []
+    for where, test in annotated(study.settings).items():
         alike: dict[int, list[str]] = {}
-        for technique in TECHNIQUES:
-            if (column := f"{where}/{technique}") in counts:
-                alike.setdefault(counts[column], []).append(technique)
-        said = "; ".join(f"{', '.join(names)} of {n}" for n, names in alike.items())
-        parts.append(f"{annotated(study.settings)[where].name}: {said}")
-    return {"texts": ". ".join(parts)}
+        for x in TECHNIQUES:
+            if where in sets and f"{where}/{x}" in counts:
+                alike.setdefault(counts[f"{where}/{x}"], []).append(x)
+        each = [f"{', '.join(names)} of {n}" for n, names in alike.items()]
+        said += [f"{test.name}: {'; '.join(each)}"] * bool(each)
+    return {"texts": ". ".join(said)}
 
 
 def layers(study: Study) -> Facts:
@@ -128,16 +117,14 @@ def layers(study: Study) -> Facts:
 
 def measures(study: Study) -> Facts:
     """In how many effects the other measures move to AUC's side."""
-    same = every = 0
-    for system in CLASSIFIERS[1:]:
-        for technique in TECHNIQUES:
-            auc = auc_changes(study, system, technique)
-            for metric in ("average_precision", "recall_at_k"):
-                again = auc_changes(study, system, technique, metric)
-                if auc is not None and again is not None:
-                    every += 1
-                    same += int(np.sign(auc.mean()) == np.sign(again.mean()))
-    return {"same": same, "every": every}
+    same: list[bool] = []
+    for system, technique in product(CLASSIFIERS[1:], TECHNIQUES):
+        auc = auc_changes(study, system, technique)
+        for metric in ("average_precision", "recall_at_k"):
+            other = auc_changes(study, system, technique, metric)
+            if auc is not None and other is not None:
+                same.append(bool(np.sign(auc.mean()) == np.sign(other.mean())))
+    return {"same": sum(same), "every": len(same)}
 
 
 def gap(study: Study) -> Facts:
@@ -176,20 +163,15 @@ def erasure(study: Study) -> Facts:
     curves = erasure_curves(study)
     if curves.empty:
         return {}
-    counted = curves.drop_duplicates("seed")
+    counted = curves.drop_duplicates("seed").set_index("seed")
     total = counted["texts"] + counted["left_out"]
     shares = 100 * counted["left_out"] / total
-    areas = study.numbers(study.of("figure-8"))
-    means = areas.groupby(["metric", "row"])["value"].mean()
-    best = [means[f"area_{measure}"].idxmax() for measure in MEASURES]
+    areas = study.numbers(study.of("figure-8")).groupby(["metric", "row"])["value"].mean()
+    best = {measure: areas[f"area_{measure}"].idxmax() for measure in MEASURES}
     return {
         "texts": int(total.max()),
-        "baselines": len(counted),
-        "shares": ", ".join(
-            f"{x:.1f} % (seed {s})" for x, s in zip(shares, counted["seed"], strict=True)
-        ),
-        "best": ", ".join(f"{m} {x}" for m, x in zip(MEASURES, best, strict=True)),
-        "leading": sum(x in DECOMPOSITIONS for x in best),
+        "shares": ", ".join(f"{share:.1f} % (seed {seed})" for seed, share in shares.items()),
+        "best": ", ".join(f"{measure} {x}" for measure, x in best.items()),
     }
 
 
@@ -205,8 +187,4 @@ def prediction(study: Study) -> Facts:
 def departures(study: Study) -> Facts:
     """Which departure changes most, in points."""
     rows = audit_table(study).dropna(subset="difference")
-    if rows.empty:
-        return {}
-    largest = rows.loc[rows["difference"].abs().idxmax()]
-    return {"difference": largest["difference"], "departure": largest["departure"],
-            "measured": largest["measured"]}  # fmt: skip
+    return {} if rows.empty else rows.loc[rows["difference"].abs().idxmax()].to_dict()

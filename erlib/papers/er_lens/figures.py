@@ -9,15 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.figure import Figure
+from matplotlib.axes import Axes
 
 from erlib.papers.er_lens import kendall
-from erlib.papers.er_lens.erasure import MEASURES, erasure_curves
-from erlib.papers.er_lens.layers import layer_scores
+from erlib.papers.er_lens.evaluations import LONG, in_table_2
+from erlib.papers.er_lens.reads import MEASURES, erasure_curves, layer_scores
 from erlib.papers.er_lens.recipe import bounds
-from erlib.papers.er_lens.scatter import f1_scores, legend_below, note, titled
-from erlib.papers.er_lens.sets import HOME, LONG, annotated, in_table_2, shown
+from erlib.papers.er_lens.scatter import titled
 from erlib.papers.er_lens.systems import (
     CLASSIFIERS,
     DECOMPOSITIONS,
@@ -27,6 +25,7 @@ from erlib.papers.er_lens.systems import (
     system_named,
 )
 from erlib.papers.study import Study
+from erlib.reports.panels import Drawn, band, boxes, heat_map, legend_below, note, panels
 from erlib.reports.style import (
     BLACK,
     GREY,
@@ -38,287 +37,200 @@ from erlib.reports.style import (
     palette,
 )
 
-LAYERED = ("ATT", "ATTR", "ALTI", "DX")
 CHANCE = 50  # AUC x 100 of scores that know nothing of the rationale
-Drawn = tuple[Figure, pd.DataFrame]
+PAIRS = {  # of Figures 3 and 9
+    "BS-BS": ("two Baselines", GREY),
+    "BS-ER": ("Baseline and the system", VERMILION),
+}
+# Where the labels of a sweep stand, so that those of neighbours do not lie on each other: the
+# highest point's, the others', the lowest's.
+ABOVE, BESIDE = ("center", "bottom", (0, 6)), ("left", "center", (9, 0))
+BELOW = ("center", "top", (0, -6))
 
 
-def figure_2(study: Study) -> Drawn:
-    """F1 of every seed, by system and set; ER-C+IxG, whose spread hides the others, is apart."""
-    return _f1_boxes(study, [s for s in CLASSIFIERS if s != "ER-C+IxG"])
-
-
-def figure_11(study: Study) -> Drawn:
-    """Figure 2 with ER-C+IxG."""
-    return _f1_boxes(study, CLASSIFIERS)
-
-
-def _f1_boxes(study: Study, systems: list[str]) -> Drawn:
-    data, sets = f1_scores(study), in_table_2(study.settings)
-    data = data.loc[data["system"].isin(systems), ["system", "set", "value", "seed"]]
-    columns = 3
-    colours = palette(systems)
-    figure, axes = new_figure(-(-len(sets) // columns), columns, width=9.6, height=5.6)
+def f1_boxes(study: Study, without: Sequence[str] = ()) -> Drawn:
+    """Figures 2 and 11: F1 of every seed, by system and set."""
+    systems = [system for system in CLASSIFIERS if system not in without]
+    sets, columns = in_table_2(study.settings), 3
+    numbers = study.numbers(study.of("table2")).dropna(subset="value")
+    data = numbers.rename(columns={"row": "system"}).query("system in @systems")
+    data = data.assign(set=data["column"].map({test.column: test.name for test in sets}))
+    data = data[["system", "set", "value", "seed"]]
+    figure, axes = panels(len(sets), columns, width=9.6, height=5.6)
     with figure_style():
-        flat = [axis for row in axes for axis in row]
-        for i, (axis, test) in enumerate(zip(flat, sets, strict=False)):
-            panel = data[data["set"] == test.name]
-            boxes = axis.boxplot(
-                [panel.loc[panel["system"] == system, "value"] for system in systems],
-                orientation="horizontal",
-                positions=range(len(systems)),
-                widths=0.6,
-                showfliers=False,
-                manage_ticks=False,
-                patch_artist=True,
-                medianprops={"color": "0.25"},
-            )
-            for row, (box, system) in enumerate(zip(boxes["boxes"], systems, strict=True)):
-                box.set(facecolor=colours[system], alpha=0.35)
-                values = panel.loc[panel["system"] == system, "value"]
-                apart = np.resize([-0.14, 0.14, 0] if len(values) > 1 else [0], len(values))
-                axis.scatter(values, row + apart, s=25, color=colours[system], zorder=3)
+        for i, (axis, test) in enumerate(zip(axes, sets, strict=True)):
+            found = data[data["set"] == test.name]
+            boxes(axis, {s: found.loc[found["system"] == s, "value"] for s in systems})
             axis.set_yticks(range(len(systems)), [] if i % columns else systems)
-            axis.invert_yaxis()
-            axis.grid(False, axis="y")
             axis.set(title=titled(test), xlabel="F1-macro (%)")
-        for axis in flat[len(sets) :]:
-            axis.set_axis_off()
     return figure, data.reset_index(drop=True)
 
 
-def figure_3(study: Study) -> Drawn:
-    """Kendall's τ of a technique between systems on the short reviews from another domain."""
-    systems = ["ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
-    return _histograms(study, shown(study.settings), systems)
-
-
-def figure_9(study: Study, where: str) -> Drawn:
-    """As Figure 3 for all systems, on one of the annotated sets."""
-    return _histograms(study, where, CLASSIFIERS[1:])
-
-
-def _histograms(study: Study, where: str, systems: Sequence[str]) -> Drawn:
+def histograms(study: Study, where: str, systems: Sequence[str] = CLASSIFIERS[1:]) -> Drawn:
+    """Figures 3 and 9: Kendall's τ of a technique between systems, on one of the annotated sets."""
     data = kendall.histogram_table(study, where, systems)
     techniques = [x for x in TECHNIQUES if x in set(data["technique"])] or list(GUIDES)
-    figure, axes = new_figure(
-        len(systems), len(techniques), width=10.5, height=1.15 * len(systems) + 0.9
-    )
-    colours = {"BS-BS": GREY, "BS-ER": VERMILION}
+    rows, columns = len(systems), len(techniques)
+    figure, axes = new_figure(rows, columns, width=10.5, height=1.15 * rows + 0.9)
     bins = np.linspace(-1, 1, 41)
     left = bins[bins <= min([-0.2, *data["tau"].dropna()])][-1]
     with figure_style():
-        for row, system in enumerate(systems):
-            for column, technique in enumerate(techniques):
-                axis = axes[row][column]
+        for row, system in zip(axes, systems, strict=True):
+            row[0].set_ylabel(system, rotation=0, ha="right", va="center")
+            for axis, technique in zip(row, techniques, strict=True):
                 cell = data[(data["system"] == system) & (data["technique"] == technique)]
-                said = []
-                for pair, colour in colours.items():
-                    taus = cell.loc[cell["pair"] == pair, "tau"].dropna()
-                    if len(taus):
-                        share = np.full(len(taus), 1 / len(taus))
-                        axis.hist(
-                            taus, bins.tolist(), weights=share, histtype="stepfilled",
-                            color=colour, alpha=0.55, label=_PAIRS[pair],
-                        )  # fmt: skip
-                        axis.axvline(taus.mean(), color=colour, linewidth=1.4)
-                        said.append(f"{taus.mean():.2f}")
-                axis.set_title(
-                    (f"{technique}\n" if row == 0 else "") + " | ".join(said), fontsize=8.5
-                )
+                means = _histogram(axis, cell, bins)
+                above = f"{technique}\n" if row is axes[0] else ""
+                axis.set_title(above + means, fontsize=8.5)
                 axis.set(xlim=(left, 1), xticks=[0, 0.5, 1], yticks=[])
                 axis.grid(False)
-                if row < len(systems) - 1:
-                    axis.set_xticklabels([])
-                else:
+                if row is axes[-1]:
                     axis.set_xlabel("Kendall's τ", fontsize=9)
-                if column == 0:
-                    axis.set_ylabel(system, rotation=0, ha="right", va="center")
-                if "BS-ER" not in set(cell["pair"]):
-                    note(axis, "not\nmeasured")
+                else:
+                    axis.set_xticklabels([])
         legend_below(figure, axes[0][0])
     return figure, data
 
 
-_PAIRS = {"BS-BS": "two Baselines", "BS-ER": "Baseline and the system"}
+def _histogram(axis: Axes, cell: pd.DataFrame, bins: np.ndarray) -> str:
+    """τ of both pairs of models; their means as text."""
+    said = []
+    for pair, (label, colour) in PAIRS.items():
+        taus = cell.loc[cell["pair"] == pair, "tau"].dropna()
+        if len(taus):
+            axis.hist(
+                taus, bins.tolist(), weights=np.full(len(taus), 1 / len(taus)),
+                histtype="stepfilled", color=colour, alpha=0.55, label=label,
+            )  # fmt: skip
+            axis.axvline(taus.mean(), color=colour, linewidth=1.4)
+            said.append(f"{taus.mean():.2f}")
+    if "BS-ER" not in set(cell["pair"]):
+        note(axis, "not\nmeasured")
+    return " | ".join(said)
 
 
-def figure_4(study: Study) -> Drawn:
-    """Plausibility by layer of attention and DecompX on in-domain dev texts."""
-    systems = ["Baseline", "ER+Att", "ER-C+Att", "ER-C+AttR", "ER-C+IxG"]
-    data = layer_scores(study, HOME)
-    data = data[data["system"].isin(systems) & data["technique"].isin(["ATT", "DX"])]
-    return _layer_maps(data, ["ATT", "DX"], systems)
-
-
-def figure_13(study: Study, where: str) -> Drawn:
-    """Plausibility by layer of every technique that has layers, for all systems, on one set."""
-    data = layer_scores(study, where)
-    techniques = [x for x in LAYERED if x in set(data["technique"])]
-    new = DECOMPOSITIONS if where == LONG else ()
-    return _layer_maps(data, techniques, list(SYSTEMS), new)
-
-
-def _layer_maps(
-    data: pd.DataFrame, techniques: list[str], systems: list[str], new: tuple[str, ...] = ()
+def layer_maps(
+    study: Study, where: str, systems: Sequence[str] = (*SYSTEMS,), techniques: Sequence[str] = ()
 ) -> Drawn:
-    """A map [system, layer] for each technique; `new`: those that the paper does not have."""
+    """Figures 4 and 13: plausibility by layer on one of the annotated sets, a map [system, layer]
+    of each technique, or of all that have layers."""
+    data = layer_scores(study, where)
+    techniques = techniques or [x for x in TECHNIQUES if x in set(data["technique"])]
+    data = data[data["system"].isin(systems) & data["technique"].isin(techniques)]
     if data.empty:
-        figure, axes = new_figure(height=1.2)
-        axes[0][0].set_axis_off()
-        note(axes[0][0], "no text has an AUC")
+        figure, [[axis]] = new_figure(height=1.2)
+        axis.set_axis_off()
+        note(axis, "no text has an AUC")
         return figure, data
-    columns = 2
-    rows = -(-len(techniques) // columns)
-    figure, axes = new_figure(
-        rows, columns, width=10.5, height=rows * (0.33 * len(systems) + 1.0) + 0.3
-    )
-    flat = [axis for row in axes for axis in row]
+    columns, tall = 2, 0.33 * len(systems) + 1.0
+    height = -(-len(techniques) // columns) * tall + 0.3
+    figure, axes = panels(len(techniques), columns, width=10.5, height=height)
     reach = (data["value"] - CHANCE).abs().max()
+    scale = {"cmap": SIGNED, "vmin": CHANCE - reach, "vmax": CHANCE + reach,
+             "cbar_kws": {"label": f"AUC x 100 (white: {CHANCE}, chance)"}}  # fmt: skip
     with figure_style():
-        for i, (axis, technique) in enumerate(zip(flat, techniques, strict=False)):
+        for i, (axis, technique) in enumerate(zip(axes, techniques, strict=True)):
             cells = data[data["technique"] == technique]
             if cells.empty:
                 axis.set(title=f"{technique}: undefined", xticks=[], yticks=[])
                 continue
             means = cells.pivot_table(index="system", columns="layer", values="value")
-            sns.heatmap(
-                means.reindex(systems),  # a row stays empty where a system was not measured
-                ax=axis,
-                annot=True,
-                fmt=".0f",
-                annot_kws={"fontsize": 8.5},
-                cmap=SIGNED,
-                vmin=CHANCE - reach,
-                vmax=CHANCE + reach,
-                cbar=i % columns == columns - 1,
-                cbar_kws={"label": f"AUC x 100 (white: {CHANCE}, chance)"},
-            )
-            title = f"{technique} (new)" if technique in new else technique
-            axis.set(xlabel="layer", ylabel="", title=title)
-            axis.grid(False)
-            axis.tick_params(axis="y", rotation=0)
-        for axis in flat[len(techniques) :]:
-            axis.set_axis_off()
+            means = means.reindex(systems)  # a row stays empty where a system was not measured
+            heat_map(axis, means, ".0f", size=8.5, cbar=i % columns == columns - 1, **scale)
+            new = " (new)" if where == LONG and technique in DECOMPOSITIONS else ""
+            axis.set(xlabel="layer", ylabel="", title=f"{technique}{new}")
     return figure, data
-
-
-def figure_5(study: Study) -> Drawn:
-    """Cross-entropy against explanation loss on dev as λ rises, for ER+Att and ER+AttR."""
-    return _sweep(study, ["ATT", "ATTR"])
-
-
-def figure_12(study: Study) -> Drawn:
-    """Figure 5 for ER+IxG."""
-    return _sweep(study, ["IXG"])
 
 
 def sweep(study: Study) -> pd.DataFrame:
     """Of every λ, guide and seed both losses on dev: guide, weight, seed, task, explanation."""
     numbers = study.numbers(c for c in study.of("figure-5") if " at λ=" in c.row)
-    split = numbers["row"].str.split(" at λ=", expand=True)
-    keys = pd.DataFrame(
-        {
-            "guide": [SYSTEMS[name].guide for name in split[0]],
-            "weight": split[1].astype(float),
-            "seed": numbers["seed"],
-        }
-    )
-    wide = numbers[["metric", "value"]].join(keys)
-    wide = wide.pivot(index=["weight", "guide", "seed"], columns="metric", values="value").dropna()
+    split, losses = numbers["row"].str.split(" at λ="), ["task", "explanation"]
+    numbers["guide"] = [SYSTEMS[name].guide for name in split.str[0]]
+    numbers["weight"] = split.str[1].astype(float)
+    keys = ["weight", "guide", "seed"]
+    wide = numbers.pivot(index=keys, columns="metric", values="value").dropna()
     wide = wide.rename(columns={"cross_entropy": "task", "expl_loss": "explanation"})
-    return wide.rename_axis(columns=None).reset_index()[[*keys, "task", "explanation"]]
+    return wide.rename_axis(columns=None).reset_index()[["guide", "weight", "seed", *losses]]
 
 
-def _sweep(study: Study, guides: list[str]) -> Drawn:
+def loss_curves(study: Study, *guides: str) -> Drawn:
+    """Figures 5 and 12: cross-entropy against explanation loss on dev as λ rises."""
     data = sweep(study)
     data = data[data["guide"].isin(guides)].reset_index(drop=True)
-    figure, axes = new_figure(1, len(guides), width=4.4 * len(guides), height=3.8)
+    figure, axes = panels(len(guides), len(guides), width=4.4 * len(guides), height=3.8)
     with figure_style():
-        for axis, guide in zip(axes[0], guides, strict=True):
-            if axis is not axes[0][0]:
-                axis.sharey(axes[0][0])
+        for axis, guide in zip(axes, guides, strict=True):
+            if axis is not axes[0]:
+                axis.sharey(axes[0])
             system = system_named("joint", guide)
-            runs = data[data["guide"] == guide]
-            means = runs.groupby("weight")[["explanation", "task"]].mean()
-            colour = palette([system])[system]
-            axis.scatter(runs["explanation"], runs["task"], color=colour, alpha=0.5, s=18)
-            axis.plot(means["explanation"], means["task"], marker="o", color=colour)
-            ranked = means.sort_values("task", ascending=False)
-            for rank, (weight, row) in enumerate(ranked.iterrows()):
-                # neighbours may lie on each other, but not their labels: above, beside, below
-                place = "top" if rank == len(ranked) - 1 else "center" if rank else "bottom"
-                axis.annotate(
-                    f"λ={weight:g}",
-                    (row["explanation"], row["task"]),
-                    textcoords="offset points",
-                    xytext={"bottom": (0, 6), "center": (9, 0), "top": (0, -6)}[place],
-                    ha="left" if place == "center" else "center",
-                    va=place,
-                    fontsize=8.5,
-                    bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
-                )
+            _by_weight(axis, data[data["guide"] == guide], palette([system])[system])
             bound = bounds(study, guide).dev
             for value, style, name in ((bound, "--", "b_val"), (1.1 * bound, ":", "1.1 b_val")):
                 axis.axvline(value, color=BLACK, linestyle=style, linewidth=1, label=name)
             axis.margins(x=0.18, y=0.15)
             axis.locator_params(axis="x", nbins=5)
             axis.set(title=system, xlabel="explanation loss on dev", ylabel="cross-entropy on dev")
-        legend_below(figure, axes[0][0])
+        legend_below(figure, axes[0])
     return figure, data
 
 
-def figure_8(study: Study) -> Drawn:
-    """Normalised sufficiency and comprehensiveness against the share of tokens kept."""
+def _by_weight(axis: Axes, runs: pd.DataFrame, colour: str) -> None:
+    """Runs as dots, their mean over seeds as a line whose points say their λ."""
+    means = runs.groupby("weight")[["explanation", "task"]].mean()
+    axis.scatter(runs["explanation"], runs["task"], color=colour, alpha=0.5, s=18)
+    axis.plot(means["explanation"], means["task"], marker="o", color=colour)
+    white = {"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0}
+    ranked = means.sort_values("task", ascending=False)
+    for rank, (weight, point) in enumerate(ranked.iterrows()):
+        ha, va, shift = BELOW if rank == len(ranked) - 1 else BESIDE if rank else ABOVE
+        axis.annotate(
+            f"λ={weight:g}", tuple(point), xytext=shift, textcoords="offset points",
+            ha=ha, va=va, fontsize=8.5, bbox=white,
+        )  # fmt: skip
+
+
+def erasure(study: Study) -> Drawn:
+    """Figure 8: normalised sufficiency and comprehensiveness against the share of tokens kept."""
     data = erasure_curves(study)
-    figure, axes = new_figure(1, 2, width=9.2, height=3.8)
-    names = [*TECHNIQUES, "RAND"]
+    figure, axes = panels(2, 2, width=9.2, height=3.8)
     with figure_style():
-        for axis, measure in zip(axes[0], MEASURES, strict=True):
-            for name in names:
-                curves = data[data["technique"] == name].groupby("kept")[measure]
-                mean, low, high = curves.mean(), curves.min(), curves.max()
-                colour = palette([name])[name]
+        for axis, measure in zip(axes, MEASURES, strict=True):
+            for name, colour in palette([*TECHNIQUES, "RAND"]).items():
+                of = data[data["technique"] == name].groupby("kept")[measure]
                 line = "--" if name == "RAND" else "-"
-                axis.plot(mean.index, mean, line, marker="o", color=colour, label=name)
-                axis.fill_between(mean.index, low, high, color=colour, alpha=0.12)
-            axis.set(
-                xlabel="tokens in the rationale (%)",
-                ylabel=f"normalised {measure}",
-                xticks=sorted(data["kept"].unique()),
-            )
-        axes[0][1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+                band(axis, of.mean(), of.min(), of.max(), colour=colour, label=name, line=line)
+            axis.set(xlabel="tokens in the rationale (%)", ylabel=f"normalised {measure}")
+            axis.set_xticks(sorted(data["kept"].unique()))
+        axes[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure, data
 
 
-def figure_10(study: Study, where: str) -> Drawn:
-    """Mean τ between the techniques of each system, on one of the annotated sets."""
-    found = kendall.matrices(study, where)
-    names = found["Baseline"].tau.index
-    figure, axes = new_figure(2, 4, width=10.8, height=5.6)
-    flat = [axis for row in axes for axis in row]
+def technique_maps(study: Study, where: str) -> Drawn:
+    """Figure 10: mean τ between the techniques of each system, on one of the annotated sets."""
+    data = kendall.pairs_of_techniques(study, where)
+    figure, axes = panels(len(CLASSIFIERS), 4, width=10.8, height=5.6)
     with figure_style():
-        for axis, (system, of) in zip(flat, found.items(), strict=False):
-            values = of.tau.reindex(index=names, columns=names)  # empty where not measured
-            marks = of.one_seed.reindex(index=names, columns=names).map(
-                lambda alone: "*" if alone is True else ""
+        for axis, system in zip(axes, CLASSIFIERS, strict=True):
+            tau, said = _triangle(data, system)
+            heat_map(
+                axis, tau, said, size=7, cmap=SIZED, vmin=-0.2, vmax=1, cbar=False, square=True
             )
-            sns.heatmap(
-                values,
-                ax=axis,
-                annot=values.map(lambda tau: f"{tau:.2f}".replace("-", "−")) + marks,
-                fmt="",
-                annot_kws={"fontsize": 7},
-                cmap=SIZED,
-                vmin=-0.2,
-                vmax=1,
-                cbar=False,
-                square=True,
-                mask=np.triu(np.ones(values.shape, dtype=bool), 1),
-            )
-            axis.set_title(system)
-            axis.grid(False)
-            axis.tick_params(axis="y", rotation=0, labelsize=8)
+            axis.set(title=system, xlabel="", ylabel="")
+            axis.tick_params(axis="y", labelsize=8)
             axis.tick_params(axis="x", rotation=90, labelsize=8)
-        flat[-1].set_axis_off()
-    return figure, kendall.pairs_of(found, annotated(study.settings)[where].name)
+    return figure, data
+
+
+def _triangle(data: pd.DataFrame, system: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """τ below a diagonal of 1, empty where it was not measured; and what is written there."""
+    pairs = data[data["system"] == system]
+    names = [x for x in TECHNIQUES if x in {*data["a"], *data["b"]}]
+    tau, alone = (
+        pairs.pivot(index="b", columns="a", values=value).reindex(index=names, columns=names)
+        for value in ("tau", "one_seed")
+    )
+    for measured in {*pairs["a"], *pairs["b"]}:
+        tau.loc[measured, measured] = 1.0
+    said = tau.map(lambda number: f"{number:.2f}".replace("-", "−"))
+    return tau, said + alone.eq(True).map({True: "*", False: ""}.__getitem__)

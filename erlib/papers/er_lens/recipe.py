@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import isfinite
 
 import numpy as np
 import pandas as pd
 
-from erlib.config import RunSpec
 from erlib.data import corpus_report, load_data, truncated_share
 from erlib.models import load_classifier
-from erlib.papers.er_lens.sets import TestSet, data_of, test_sets
+from erlib.papers.er_lens.evaluations import TestSet, data_of, rows_used, test_sets
 from erlib.papers.er_lens.systems import (
     CLASSIFIERS,
     GUIDES,
     SYSTEMS,
     Bounds,
     bounds_of,
-    guide_of,
+    guided_by,
     run_spec,
     system_named,
 )
@@ -28,6 +28,12 @@ from erlib.reports.cells import Cell as Place
 from erlib.reports.paper_numbers import paper_table
 from erlib.training.notes import noted
 from erlib.training.rows import rows_of
+
+GUIDED = {"ATT": "Attention", "ATTR": "Rollout", "IXG": "IxG", "": ""}  # Table 8's names
+COLUMNS = {  # Table 8's → ours
+    "lr": "lr", "epochs": "epochs", "lambda": "λ", "constraint_lr": "lr of the multiplier",
+    "b_train": "b_train", "b_val": "b_val", "batch": "batch",
+}  # fmt: skip
 
 
 @or_hole(as_table)
@@ -39,38 +45,35 @@ def texts(study: Study) -> pd.DataFrame:
     classifier, sets = load_classifier(settings.grid["model"]), test_sets(settings)
     rows = []
     for test in [replace(sets[0], split="train"), *sets]:
-        found = rows_of(
-            data_of(settings, test), test.split, settings.grid.get(f"{test.split}_rows")
-        )
-        encoded = classifier.encode(found, max_length=settings.grid["max_length"])
+        data = data_of(settings, test)
+        found = rows_of(data, test.split, rows_used(settings, test))
+        encoded = classifier.encode(found, max_length=data.max_length)
         lengths = [len(t.input_ids) for t in encoded]
         marked = [np.mean(t.rationale) for t in encoded if t.rationale is not None]
-        theirs = {
-            name: cells.get(("SST" if test.in_domain else test.paper, column)) or "–"
-            for name, column in (
-                ("texts", test.split), ("%", "pct_positive"), ("length", "avg_len"),
-                ("longest", "max_len"),
-            )
-        }  # fmt: skip
+        theirs = partial(_printed, cells, "SST" if test.in_domain else test.paper)
         rows.append(
             {
                 "set": f"{test.corpus} {test.split}",
                 "in the place of": _places(test),
                 "texts": len(encoded),
                 "of": len(load_data(test.corpus, split=test.split, source=settings.source)),
-                "paper's texts": theirs["texts"],
+                "paper's texts": theirs(test.split),
                 "% positive": 100 * np.mean([t.label for t in encoded]),
-                "paper's %": theirs["%"],
+                "paper's %": theirs("pct_positive"),
                 "mean length": np.mean(lengths),
-                "paper's length": theirs["length"],
+                "paper's length": theirs("avg_len"),
                 "longest": max(lengths),
-                "paper's longest": theirs["longest"],
+                "paper's longest": theirs("max_len"),
                 "% cut": 100 * truncated_share(encoded),
                 "rationales": corpus_report(test.corpus, settings.source).rationale or "none",
                 "% marked": 100 * np.mean(marked) if marked else np.nan,
             }
         )
     return pd.DataFrame(rows)
+
+
+def _printed(cells: pd.Series, row: str | None, column: str) -> str:
+    return cells.get((row, column)) or "–"
 
 
 def _places(test: TestSet) -> str:
@@ -88,23 +91,21 @@ def bounds(study: Study, guide: str) -> Bounds:
 
 def bounds_table(study: Study) -> pd.DataFrame:
     """The bounds, the losses that they were made from, and what an unguided model has already."""
-    runs = study.results["explanation_only"]
     rows = []
     for guide in GUIDES:
-        these = runs[[guide_of(spec) == guide for spec in runs["spec"]]]
-        found = bounds(study, guide)
-        unguided = study.read(Place("figure-5", f"{system_named('joint', guide)} at λ=0", "",
-                                    "expl_loss")) or {}  # fmt: skip
+        runs, found = guided_by(study.results["explanation_only"], guide), bounds(study, guide)
+        unguided = f"{system_named('joint', guide)} at λ=0"
+        losses = study.read(Place("figure-5", unguided, "", "expl_loss")) or {}
         rows.append(
             {
                 "technique": guide,
-                "runs": len(these),
-                "lowest batch loss": these["lowest_train_explanation_min"].mean(),
-                "lowest dev loss": these["lowest_dev_explanation"].mean(),
+                "runs": len(runs),
+                "lowest batch loss": runs["lowest_train_explanation_min"].mean(),
+                "lowest dev loss": runs["lowest_dev_explanation"].mean(),
                 "b_train": found.train,
                 "b_val": found.dev,
                 "to be met": 1.1 * found.dev,
-                "dev loss at λ = 0": np.mean([r.value for r in unguided.values()] or [np.nan]),
+                "dev loss at λ = 0": np.mean([loss.value for loss in losses.values()] or [np.nan]),
             }
         )
     return pd.DataFrame(rows)
@@ -112,39 +113,26 @@ def bounds_table(study: Study) -> pd.DataFrame:
 
 def hyper_parameters(study: Study) -> pd.DataFrame:
     """Table 8: those of every system, ours and the paper's."""
-    cells = paper_table("er_lens", "table8").set_index(["row", "column"])["printed"]
-    words = {"joint": "Joint", "constrained": "Constrained", "baseline": "Baseline"}
-    guides = {"ATT": " Attention", "ATTR": " Rollout", "IXG": " IxG", "": ""}
-    rows = []
+    printed = paper_table("er_lens", "table8").set_index(["row", "column"])["printed"]
+    rows = {}
     for name in CLASSIFIERS:
-        this = SYSTEMS[name]
-        found = bounds(study, this.guide) if this.mode == "constrained" else None
-        known = found if found and isfinite(found.dev) else Bounds(0.0, 0.0)
-        spec = run_spec(study.settings, name, 0, known)
-        ours = {
-            "lr": _rate(spec.optimiser.lr),
-            "epochs": f"{_epochs_before(spec)}{spec.optimiser.epochs}",
-            "lambda": f"{spec.objective[1].weight:g}" if this.mode == "joint" else "",
-            "constraint_lr": f"{dict(spec.update.options)['lr']:g}" if found else "",
-            "b_train": f"{found.train:g}".replace("nan", "–") if found else "",
-            "b_val": f"{found.dev:g}".replace("nan", "–") if found else "",
+        this, unknown = SYSTEMS[name], Bounds(0.0, 0.0)
+        found = bounds(study, this.guide) if this.mode == "constrained" else unknown
+        spec = run_spec(study.settings, name, 0, found if isfinite(found.dev) else unknown)
+        before = f"{spec.start.optimiser.epochs} + " if spec.start else ""
+        ours = {"lr": _rate(spec.optimiser.lr), "epochs": f"{before}{spec.optimiser.epochs}"}
+        if this.mode == "joint":
+            ours["lambda"] = f"{spec.objective[1].weight:g}"
+        if this.mode == "constrained":
+            ours["constraint_lr"] = f"{dict(spec.update.options)['lr']:g}"
+            ours["b_train"], ours["b_val"] = (f"{b:g}".replace("nan", "–") for b in found)
+        row = f"{this.mode.capitalize()} {GUIDED[this.guide]}".strip()
+        beside = {
+            column: f"{ours[column]}\npaper {_printed(printed, row, column)}" for column in ours
         }
-        key = words[this.mode] + guides[this.guide]
-        rows.append(
-            {"": name}
-            | {
-                column: f"{value}\npaper {cells.get((key, column), '–')}" if value else ""
-                for column, value in ours.items()
-            }
-            | {"batch": f"{spec.optimiser.batch_size}\npaper 32"}
-        )
-    headings = {"lambda": "λ", "constraint_lr": "lr of the multiplier"}
-    return pd.DataFrame(rows).set_index("").rename(columns=headings)
-
-
-def _epochs_before(spec: RunSpec) -> str:
-    """For a run that goes on from another, that one's epochs and a plus sign."""
-    return "" if spec.start is None else f"{spec.start.optimiser.epochs} + "
+        rows[name] = {**beside, "batch": f"{spec.optimiser.batch_size}\npaper 32"}
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS)).fillna("")
+    return table.rename(columns=COLUMNS).rename_axis("")
 
 
 def _rate(lr: float) -> str:

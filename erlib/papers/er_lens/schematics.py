@@ -2,119 +2,69 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 
-from erlib.reports.style import BLACK, BLUE, GREY, VERMILION, figure_style, new_figure
+from erlib.reports.diagrams import Box, diagram
+from erlib.reports.panels import Drawn, heat_map, panels
+from erlib.reports.style import BLACK, GREY, VERMILION, figure_style
 
-WORDS = ("[CLS]", "a", "dull", "plot", "[SEP]")
-RATIONALE = (0, 0, 1, 0, 0)
-UP = {"arrowstyle": "->", "color": BLACK, "shrinkA": 0, "shrinkB": 0}
+WORDS = ["[CLS]", "a", "dull", "plot", "[SEP]"]
+MARKED = (0, 0, 1, 0, 0)
+HACKED = (0.08, 0.05, 0.75, 0.07, 0.05)
+SHARES = {  # of a model: its guided attribution by word, and what the class rests on
+    "before": ((0.55, 0.05, 0.15, 0.05, 0.2), (0.1, 0.1, 0.35, 0.35, 0.1)),
+    "guided: learnt": (HACKED, (0.05, 0.05, 0.75, 0.1, 0.05)),
+    "guided: hacked": (HACKED, (0.1, 0.1, 0.35, 0.35, 0.1)),
+}
+REACHED = {  # guidance → the layers that it reaches, of four
+    "local: attention of the last layer": (4,),
+    "global: rollout, input x gradient": (1, 2, 3, 4),
+}
+STACK = ("embeddings", "layer 1", "layer 2", "layer 3", "layer 4", "classifier")
 
 
-def figure_1() -> tuple[Figure, pd.DataFrame]:
+def figure_1() -> Drawn:
     """A guided attribution can become plausible while what decides the class stays as it was.
 
     The numbers are made up, and returned as they are drawn.
     """
-    figure, [[axis]] = new_figure(height=3.5)
+    figure, axes = panels(2, 2, width=7.2, height=2.4)
+    looks = (("guided attribution (attention)", "Blues"), ("what the class rests on", "Oranges"))
     with figure_style():
-        _bare(axis, 10, 5.2)
-        _row(axis, "annotators marked", 4.3, [0.85 * bit for bit in RATIONALE], BLACK)
-        rows = (
-            (2.9, "before", (0.55, 0.05, 0.15, 0.05, 0.2), (0.1, 0.1, 0.35, 0.35, 0.1)),
-            (1.7, "guided: learnt", (0.08, 0.05, 0.75, 0.07, 0.05), (0.05, 0.05, 0.75, 0.1, 0.05)),
-            (0.5, "guided: hacked", (0.08, 0.05, 0.75, 0.07, 0.05), (0.1, 0.1, 0.35, 0.35, 0.1)),
-        )
-        for y, name, attention, evidence in rows:
-            _row(axis, name, y, attention, BLUE)
-            _cells(axis, 6.1, y, evidence, VERMILION)
-        axis.text(3.85, 3.65, "guided attribution (attention)", ha="center", color=BLUE)
-        axis.text(8.05, 3.65, "what the class rests on", ha="center", color=VERMILION)
-    data = pd.DataFrame(
-        [
-            {"model": name, "word": word, "attention": a, "evidence": e}
-            for _, name, attention, evidence in rows
-            for word, a, e in zip(WORDS, attention, evidence, strict=True)
-        ]
-    )
-    return figure, data
+        for i, (axis, (title, colours)) in enumerate(zip(axes, looks, strict=True)):
+            rows = {"annotators marked": MARKED, **{name: both[i] for name, both in SHARES.items()}}
+            shown = pd.DataFrame.from_dict(rows, orient="index", columns=WORDS)
+            words = pd.DataFrame([WORDS] * len(shown), shown.index, WORDS)
+            heat_map(axis, shown, words, size=8, cmap=colours, vmin=0, vmax=1, cbar=False)
+            axis.set(title=title, xticks=[])
+        axes[1].set_yticks([])
+    data = [
+        {"model": name, "word": word, "attention": a, "evidence": e}
+        for name, both in SHARES.items()
+        for word, a, e in zip(WORDS, *both, strict=True)
+    ]
+    return figure, pd.DataFrame(data)
 
 
-def figure_7() -> tuple[Figure, pd.DataFrame]:
+def figure_7() -> Drawn:
     """Local guidance reaches one attention map; global guidance has every layer in its path."""
-    figure, [axes] = new_figure(1, 2, height=3.6)
-    reached = {
-        "local: attention of the last layer": (3,),
-        "global: rollout, input x gradient": (0, 1, 2, 3),
-    }
-    with figure_style():
-        for axis, (title, guided) in zip(axes, reached.items(), strict=True):
-            _bare(axis, 6, 6.2)
-            axis.set_title(title)
-            for layer in range(4):
-                inside = layer in guided
-                y = 1.0 + layer
-                _box(axis, 1.0, y, 2.6, 0.62, VERMILION if inside else GREY, 0.8 if inside else 0.2)
-                axis.text(2.3, y + 0.31, f"layer {layer + 1}", ha="center", va="center",
-                          color="white" if inside else BLACK)  # fmt: skip
-                axis.annotate("", (2.3, y), (2.3, y - 0.38), arrowprops=UP)
-            axis.text(2.3, 0.42, "embeddings", ha="center", va="center")
-            axis.text(2.3, 5.45, "classifier", ha="center", va="center")
-            axis.annotate("", (2.3, 5.25), (2.3, 4.62), arrowprops=UP)
-            _box(axis, 4.4, 2.4, 1.4, 0.9, BLACK, 0.08)
-            axis.text(5.1, 2.85, r"$L_\mathrm{expl}$", ha="center", va="center")
-            for layer in guided:
-                axis.annotate(
-                    "",
-                    (3.65, 1.31 + layer),
-                    (4.4, 2.85),
-                    arrowprops={"arrowstyle": "-|>", "color": VERMILION, "linewidth": 1.4},
-                )
-    data = pd.DataFrame(
-        [
-            {"guidance": title, "layer": layer + 1, "reached": layer in guided}
-            for title, guided in reached.items()
-            for layer in range(4)
-        ]
-    )
-    return figure, data
-
-
-def _bare(axis: Axes, width: float, height: float) -> None:
-    axis.set(xlim=(0, width), ylim=(0, height))
-    axis.set_axis_off()
-
-
-def _row(axis: Axes, name: str, y: float, shares: tuple[float, ...] | list[float], colour: str
-         ) -> None:  # fmt: skip
-    axis.text(1.75, y + 0.3, name, ha="right", va="center")
-    _cells(axis, 1.9, y, shares, colour)
-
-
-def _cells(
-    axis: Axes, left: float, y: float, shares: tuple[float, ...] | list[float], colour: str
-) -> None:
-    for i, (word, share) in enumerate(zip(WORDS, shares, strict=True)):
-        _box(axis, left + 0.79 * i, y, 0.72, 0.6, colour, max(0.05, share))
-        axis.text(left + 0.79 * i + 0.36, y + 0.3, word, ha="center", va="center", fontsize=8,
-                  color="white" if share > 0.6 else BLACK)  # fmt: skip
-
-
-def _box(
-    axis: Axes, x: float, y: float, width: float, height: float, colour: str, alpha: float
-) -> None:
-    axis.add_patch(
-        FancyBboxPatch(
-            (x, y),
-            width,
-            height,
-            boxstyle="round,pad=0,rounding_size=0.08",
-            facecolor=colour,
-            alpha=alpha,
-            edgecolor=BLACK,
-            linewidth=0.6,
-        )
-    )
+    boxes, arrows = {}, []
+    for left, (guidance, reached) in zip((0.0, 5.6), REACHED.items(), strict=True):
+        said = "$L_{expl}$\n" + guidance.replace(": ", ":\n")
+        boxes[guidance] = Box((left, 2.0), said, BLACK, (2.6, 1.3))
+        for i, name in enumerate(STACK):
+            colour = VERMILION if i in reached else GREY
+            boxes[f"{guidance}, {i}"] = Box((left + 3.2, 1.0 * i), name, colour, (1.6, 0.62))
+        arrows += [(guidance, f"{guidance}, {layer}") for layer in reached]
+    figure, _ = diagram(boxes, arrows, height=3.6)
+    [axis] = figure.axes
+    for x, low in product((4.0, 9.6), range(len(STACK) - 1)):
+        axis.annotate("", (x, low + 1), (x, low + 0.62), arrowprops={"arrowstyle": "->"})
+    data = [
+        {"guidance": guidance, "layer": layer, "reached": layer in reached}
+        for guidance, reached in REACHED.items()
+        for layer in range(1, 5)
+    ]
+    return figure, pd.DataFrame(data)

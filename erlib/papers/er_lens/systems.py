@@ -19,7 +19,6 @@ from erlib.config import (
     term,
     update,
 )
-from erlib.errors import unknown
 from erlib.parameters import Settings
 
 TECHNIQUES = {
@@ -69,7 +68,7 @@ class Bounds(NamedTuple):
 
 def system_named(mode: str, guide: str) -> str:
     """The system that is trained so."""
-    return next(name for name, s in SYSTEMS.items() if (s.mode, s.guide) == (mode, guide))
+    return next(name for name, system in SYSTEMS.items() if system == System(mode, guide))
 
 
 def seeds_of(settings: Settings, system: str) -> tuple[int, ...]:
@@ -79,38 +78,26 @@ def seeds_of(settings: Settings, system: str) -> tuple[int, ...]:
 
 def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None = None) -> RunSpec:
     """One training run; a constrained one needs `bounds`."""
-    if system not in SYSTEMS:
-        raise unknown("system", system, SYSTEMS)
-    this = SYSTEMS[system]
-    own = settings.grid.get("overrides", {}).get(system, {})
-    started = system in settings.grid.get("started", ())
+    this, grid = SYSTEMS[system], settings.grid
+    own = grid.get("overrides", {}).get(system, {})
+    started = system in grid.get("started", ())
     base = _started(settings, seed, own) if started else _base(settings, seed, own)
-    if this.mode == "constrained":
-        if bounds is None:
-            raise ValueError(f"{system} is trained with bounds; see bounds_of")
-        rule = CheckpointRule(
-            "dev_task",
-            bound=("dev_explanation", 1.1 * bounds.dev),
-            patience=5,
-            patience_unmet=10,
-        )
-        return replace(
-            base,
-            objective=(term("task"), _explanation(this.guide, 0.0)),
-            optimiser=replace(base.optimiser, checkpoint=rule),
-            update=update(
-                "constrained",
-                term="explanation",
-                bound=bounds.train,
-                lr=settings.grid["constraint_lr"][this.guide],
-            ),
-        )
+    if this.mode == "baseline":
+        return base
     if this.mode == "joint":
-        weight = settings.grid["lambda"]
-        return replace(base, objective=(term("task"), _explanation(this.guide, weight)))
+        return replace(base, objective=(term("task"), _explanation(this.guide, grid["lambda"])))
     if this.mode == "explanation":
         return replace(base, objective=(_explanation(this.guide, 1.0),))
-    return base
+    if bounds is None:
+        raise ValueError(f"{system} is trained with bounds; see bounds_of")
+    limit, rate = ("dev_explanation", 1.1 * bounds.dev), grid["constraint_lr"][this.guide]
+    rule = CheckpointRule("dev_task", bound=limit, patience=5, patience_unmet=10)
+    return replace(
+        base,
+        objective=(term("task"), _explanation(this.guide, 0.0)),
+        optimiser=replace(base.optimiser, checkpoint=rule),
+        update=update("constrained", term="explanation", bound=bounds.train, lr=rate),
+    )
 
 
 def start_spec(settings: Settings, seed: int) -> RunSpec:
@@ -122,27 +109,24 @@ def start_spec(settings: Settings, seed: int) -> RunSpec:
     return _base(settings, seed, settings.grid.get("start", {}))
 
 
-def sweep_spec(settings: Settings, guide: str | None, weight: float, seed: int) -> RunSpec:
-    """A run of Figures 5 and 12: L_cls + λ L_expl with the Baseline's hyper-parameters.
-
-    No guide: λ = 0, which is the same for all of them; their losses are measured and have no part
-    in it. Where systems are short runs, this is one, perhaps on fewer texts.
-    """
-    short = settings.grid.get("started")
-    base = _started(settings, seed) if short else run_spec(settings, "Baseline", seed)
-    rows = settings.grid["sweep"].get("train_rows", base.data.train_rows)
-    base = replace(base, data=replace(base.data, train_rows=rows))
-    if guide is not None:
-        return replace(base, objective=(term("task"), _explanation(guide, weight)))
-    watched = [_explanation(g, 0.0, logged=watched_loss(g)) for g in GUIDES]
-    return replace(base, objective=(term("task"), *watched))
-
-
 def sweep_specs(settings: Settings) -> dict[tuple[str | None, float, int], RunSpec]:
-    """(guide, λ, seed) → run; λ = 0 has no guide, and is trained once for all of them."""
-    sweep = settings.grid["sweep"]
+    """(guide, λ, seed) → run of Figures 5 and 12, with the Baseline's hyper-parameters.
+
+    No guide: λ = 0, which is one run for all of them; their losses are measured and have no part in
+    it. Where systems are short runs, these are too, perhaps on fewer texts.
+    """
+    sweep, short = settings.grid["sweep"], settings.grid.get("started")
+    unguided = [_explanation(guide, 0.0, logged=watched_loss(guide)) for guide in GUIDES]
+
+    def run(guide: str | None, weight: float, seed: int) -> RunSpec:
+        base = _started(settings, seed) if short else run_spec(settings, "Baseline", seed)
+        rows = sweep.get("train_rows", base.data.train_rows)
+        added = [_explanation(guide, weight)] if guide else unguided
+        data = replace(base.data, train_rows=rows)
+        return replace(base, data=data, objective=(term("task"), *added))
+
     return {
-        (guide, weight, seed): sweep_spec(settings, guide, weight, seed)
+        (guide, weight, seed): run(guide, weight, seed)
         for weight in sweep["lambda"]
         for guide in (GUIDES if weight else (None,))
         for seed in settings.seeds[: sweep["seeds"]]
@@ -159,11 +143,8 @@ def _started(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHI
     options = {**settings.grid["short"], **overrides}
     rows = options.pop("train_rows", settings.grid.get("train_rows"))
     spec = _base(settings, seed, options)
-    return replace(
-        spec,
-        data=replace(spec.data, train_rows=rows),
-        start=start_spec(settings, seed),
-    )
+    data = replace(spec.data, train_rows=rows)
+    return replace(spec, data=data, start=start_spec(settings, seed))
 
 
 def audited(settings: Settings) -> dict[str, RunSpec]:
@@ -184,24 +165,22 @@ def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
     1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
     smallest dev loss.
     """
-    runs = explanation_only[[guide_of(s) == guide for s in explanation_only["spec"]]]
+    runs = guided_by(explanation_only, guide)
     train, dev = runs["lowest_train_explanation_min"], runs["lowest_dev_explanation"]
-    return Bounds(_two_digits(1.5 * train.mean()), _two_digits(dev.mean()))
+    return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train.mean(), dev.mean())))
 
 
-def _two_digits(value: float) -> float:
-    return float(f"{value:.1e}")
+def guided_by(runs: pd.DataFrame, guide: str) -> pd.DataFrame:
+    """The rows of a technique's runs."""
+    return runs[[guide_of(spec) == guide for spec in runs["spec"]]]
 
 
 def system_of(spec: RunSpec) -> str:
     """The name of the system that a run belongs to."""
-    guide = guide_of(spec)
-    if guide is None:
+    if (guide := guide_of(spec)) is None:
         return "Baseline"
-    if spec.update.name == "constrained":
-        return system_named("constrained", guide)
-    alone = len(spec.objective) == 1
-    return system_named("explanation" if alone else "joint", guide)
+    mode = "explanation" if len(spec.objective) == 1 else "joint"
+    return system_named("constrained" if spec.update.name == "constrained" else mode, guide)
 
 
 def named(settings: Settings, run: RunSpec) -> str:
@@ -230,18 +209,14 @@ def _explanation(guide: str, weight: float, **options: str) -> Term:
 
 def _base(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING) -> RunSpec:
     """A run of the task alone; `overrides`: what its optimiser has that the profile's has not."""
-    options = {**settings.grid["optimiser"], **overrides}
+    grid, corpus = settings.grid, settings.roles["in_domain"]
+    options = {**grid["optimiser"], **overrides}
     if "betas" in options:
         options["betas"] = tuple(options["betas"])
+    rows = grid.get("train_rows"), grid.get("dev_rows")
     return RunSpec(
-        data=DataSpec(
-            settings.roles["in_domain"],
-            settings.source,
-            settings.grid["max_length"],
-            settings.grid.get("train_rows"),
-            settings.grid.get("dev_rows"),
-        ),
-        model=ModelSpec(settings.grid["model"], head="er", layers=settings.grid.get("layers")),
+        data=DataSpec(corpus, settings.source, grid["max_length"], *rows),
+        model=ModelSpec(grid["model"], head="er", layers=grid.get("layers")),
         # L_expl depends on length: the smallest loss of batches of one length, of which bounds are
         # made, would be that of the longest texts.
         optimiser=OptimiserSpec(**options, mixed=True),

@@ -13,7 +13,9 @@ from erlib.training.kinds import (
     parts_of_speech,
     plausibility,
     predictions,
+    removals,
     simulatability,
+    soft_faithfulness,
     word_scores,
 )
 
@@ -30,6 +32,8 @@ __all__ = [
     "parts_of_speech",
     "plausibility",
     "predictions",
+    "removals",
     "simulatability",
+    "soft_faithfulness",
     "word_scores",
 ]

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from erlib.notebooks import _is_bar
+from erlib.training import progress
+
+
+@pytest.fixture
+def log(monkeypatch, capsys):
+    """Standard error is a file, and a log's lines follow fast."""
+    monkeypatch.setattr(progress, "LOGGED", 0.02)
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.delenv("ERLIB_TERMINAL_BAR", raising=False)
+    return capsys
+
+
+def written(log):
+    with progress.progress_bar("training", 5, "step") as bar:
+        for _ in range(5):
+            time.sleep(0.03)
+            bar.update()
+    return log.readouterr().err
+
+
+def test_a_log_gets_lines_and_no_carriage_return(log):
+    said = written(log)
+    assert "\r" not in said and "\x1b" not in said
+    lines = said.splitlines()
+    assert len(lines) >= 2 and all(line.startswith("training: ") for line in lines)
+
+
+def test_lines_of_a_log_are_left_out_of_a_report_like_any_bar(log):
+    for line in written(log).splitlines():
+        assert _is_bar({"name": "stderr", "text": f"{line}\n"})
+    assert not _is_bar({"name": "stderr", "text": "UserWarning: 40% of texts were cut\n"})
+
+
+def test_short_work_leaves_no_line(log, monkeypatch):
+    monkeypatch.setattr(progress, "LOGGED", 60.0)
+    assert written(log) == ""
