@@ -72,7 +72,7 @@ def run_hash(spec: RunSpec) -> str:
 def eval_hash(spec: EvalSpec) -> str:
     """The name of an evaluation in the store; `spec.run` may be None (an each-epoch one)."""
     identity = {
-        "spec": _placeless(as_plain(replace(spec, run=None, data=_as_measured(spec.data)))),
+        "spec": _placeless(as_plain(replace(spec, run=None, data=as_measured(spec.data)))),
         "run": run_hash(spec.run) if spec.run else None,
         "rows": content_of(spec.data, spec.split, spec.rows),
         "versions": _eval_versions(spec),
@@ -150,7 +150,8 @@ def _placeless(plain: Any) -> Any:
     return jwa.placeless(plain) if isinstance(plain, str) else plain
 
 
-def _as_measured(data: DataSpec) -> DataSpec:
+def as_measured(data: DataSpec) -> DataSpec:
+    """What an evaluation reads: how many texts its run was trained on does not name it."""
     return replace(data, train_rows=None, dev_rows=None)
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
-from erlib.papers.cells import Cell, Read, summary, text_mean
+from erlib.papers.cells import Cell, Read, of_spec, summary, text_mean
 from erlib.papers.grid import whole_grid
 from erlib.papers.ivra import measured, readings, systems
 from erlib.papers.ivra.measured import answers, briefly, row_spec, subset_seeds
-from erlib.papers.ivra.readings import METRICS, READS, SIM_PER_CENT, difference, logged, nth
+from erlib.papers.ivra.readings import METRICS, READS, SIM_PER_CENT, difference, logged
 from erlib.papers.ivra.systems import (
     BASES,
     CRITERIA,
@@ -55,7 +55,7 @@ COLLUSION = {
     "KL, last epoch": logged("train_student_kl", -1, 2),
     "entropy of r, last epoch": logged("train_entropy", -1, 2),
     "SIM of a fresh student": SIM_PER_CENT,
-    "SIM without explanations": nth(SIM_PER_CENT, 1),
+    "SIM without explanations": of_spec(1, SIM_PER_CENT),
 }
 SHARE, AUC = text_mean("share"), text_mean("auc")
 Where = tuple[Learner, str, str, int]  # learner, row, criterion, seed
@@ -119,7 +119,7 @@ def by_explainer(settings: Settings) -> Iterator[Cell]:
 
 def above_the_floor(settings: Settings) -> Iterator[Cell]:
     """What explanations add to students: SIM of each method minus that of students without any."""
-    read = {"above the floor": difference(SIM_PER_CENT), "floor": nth(SIM_PER_CENT, 1)}
+    read = {"above the floor": difference(SIM_PER_CENT), "floor": of_spec(1, SIM_PER_CENT)}
     for learner, row, criterion, seed in _rows(settings):
         if criterion == "SIM" and row != FLOOR:
             both = tuple(row_spec(learner, name, "SIM", seed) for name in (row, FLOOR))
@@ -159,7 +159,7 @@ def accuracies(settings: Settings) -> Iterator[Cell]:
             both = answers(settings, run), answers(settings, longer)
             # A claim compares with what was trained as long as the models for a criterion.
             yield Cell("table5", BASELINE, task, run.seed, both, accuracy,
-                       decides={"accuracy": nth(read, 1)})  # fmt: skip
+                       decides={"accuracy": of_spec(1, read)})  # fmt: skip
 
 
 def _compared(learner: Learner) -> Iterator[tuple[tuple[str, ...], int, RunSpec, RunSpec]]:

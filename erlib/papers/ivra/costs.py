@@ -23,8 +23,7 @@ from erlib.papers.holes import as_table, or_hole
 from erlib.papers.ivra import systems
 from erlib.papers.ivra.measured import row_run
 from erlib.papers.ivra.systems import CRITERIA, LAST, MODULES, Learner, System
-from erlib.papers.study import Study
-from erlib.parameters import Settings
+from erlib.papers.study import Study, made_once
 from erlib.provenance import default_device
 from erlib.timing import timed_in_turn
 from erlib.training.loop import train
@@ -35,24 +34,16 @@ from erlib.training.workers import one_thread
 TIMED = (LAST, "Input X Gradients", "Integrated Gradients", "LIME", *MODULES)  # Figure 10
 
 
-def training_times(study: Study) -> pd.DataFrame:
-    """Figure 9's, measured once."""
-    return study.once("training times", lambda: timed_training(study.settings))
-
-
-def explaining_times(study: Study) -> pd.DataFrame:
-    """Figure 10's, measured once."""
-    return study.once("explaining times", lambda: timed_explaining(study))
-
-
+@made_once
 @or_hole(as_table)
 @noted
-def timed_training(settings: Settings) -> pd.DataFrame:
+def training_times(study: Study) -> pd.DataFrame:
     """Figure 9: seconds until N texts have been seen, for the Baseline and for every criterion.
 
     Columns: system, repetition, texts, seconds. The systems take turns; only steps are timed, not
     loading, validating and saving.
     """
+    settings = study.settings
     sizes, device = settings.grid["timing"], settings.device or default_device()
     learner = Learner(settings, settings.grid["studied"], systems.task_named(settings, "SNLI"))
     specs = {
@@ -90,9 +81,10 @@ def _step_ends(spec: RunSpec, device: str) -> list[float]:
     return ends
 
 
+@made_once
 @or_hole(as_table)
 @noted
-def timed_explaining(study: Study) -> pd.DataFrame:
+def explaining_times(study: Study) -> pd.DataFrame:
     """Figure 10: seconds to explain N texts. Columns: method, repetition, texts, seconds."""
     settings, home = study.settings, systems.core(study.settings)
     sizes, device = settings.grid["timing"], settings.device or default_device()

@@ -15,12 +15,12 @@ from erlib.attributions import Attribution, attribute
 from erlib.config import RunSpec
 from erlib.papers.holes import as_figure, as_text, or_hole
 from erlib.papers.ivra import systems
-from erlib.papers.ivra.figures import Drawn
 from erlib.papers.ivra.measured import row_run
 from erlib.papers.ivra.systems import LAST, SMAT, SOFTMAX, SPARSEMAX, Learner
 from erlib.papers.study import Study
 from erlib.reports.heatmap import heatmap_grid
 from erlib.reports.markup import Html
+from erlib.reports.panels import Drawn
 from erlib.reports.style import BLUE, ORANGE, SIGNED, figure_style, new_figure
 from erlib.training.rows import rows_of
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from erlib.config import RunSpec
@@ -21,6 +20,7 @@ from erlib.papers.ivra.readings import LOGGED
 from erlib.papers.ivra.systems import CRITERIA, LEVELS, SPARSEMAX, SUBSETS, subset_name
 from erlib.papers.study import Study, by_metric
 from erlib.reports.diagrams import Box, diagram
+from erlib.reports.panels import Drawn, heat_map, legend_below
 from erlib.reports.style import (
     BLACK,
     BLUE,
@@ -35,7 +35,6 @@ from erlib.reports.style import (
     palette,
 )
 
-Drawn = tuple[Figure, pd.DataFrame]
 COLOURS = {"Baseline": GREY, "SIM": BLUE, "COMP": ORANGE, "SUFF": VERMILION, "CONS": PURPLE}
 LEVEL_COLOURS = {"feature": BLUE, "head": ORANGE, "layer": GREEN, "all levels": BLACK}
 # Figure 6: a curve that lies under another can still be seen at its sides.
@@ -110,17 +109,14 @@ def figure_5(study: Study) -> Drawn:
     reference = np.array([[s == (c,) for s in sets] for c in CRITERIA])
     figure, [[axis]] = new_figure(width=0.62 * len(sets) + 2.4, height=3.4)
     with figure_style():
-        sns.heatmap(
-            means.mask(reference), ax=axis, annot=means.map(_whole), fmt="",
-            annot_kws={"fontsize": 8.5}, cmap=SIGNED, vmin=-LIMIT, vmax=LIMIT,
-            cbar_kws={"label": "gain (%)"},
+        heat_map(
+            axis, means.mask(reference), means.map(_whole), size=8.5, cmap=SIGNED, vmin=-LIMIT,
+            vmax=LIMIT, cbar_kws={"label": "gain (%)"},
         )  # fmt: skip
         for row, column in zip(*np.nonzero(reference), strict=True):
             axis.text(column + 0.5, row + 0.5, "alone", ha="center", va="center", fontsize=7.5)
         axis.set(xlabel="trained for", ylabel="measured")
         axis.set_xticklabels([subset_name(s).replace("+", "\n") for s in sets], rotation=0)
-        axis.tick_params(axis="y", rotation=0)
-        axis.grid(False)
     return figure, data
 
 
@@ -161,7 +157,7 @@ def figure_6(study: Study) -> Drawn:
                           color=LEVEL_COLOURS[level], label=level)  # fmt: skip
             axis.set(title=NAMES[criterion], xlabel="epoch", xticks=sorted(data["epoch"].unique()))
         axes[0].set_ylabel("training loss")
-        _shared_legend(figure, axes[0])
+        legend_below(figure, axes[0], 5)
     return figure, data
 
 
@@ -202,7 +198,7 @@ def figure_7(study: Study) -> Drawn:
                 axis.set_yticklabels([])
         if own := axes[0].get_legend():
             own.remove()
-        _shared_legend(figure, axes[0], title="model trained for")
+        legend_below(figure, axes[0], 5, title="model trained for")
     return figure, data
 
 
@@ -266,7 +262,7 @@ def _times(
             _plain_numbers(axis)
         axes[0].set_ylabel(f"seconds of {doing}")
         axes[1].set_ylabel(f"ratio to {reference}")
-        _shared_legend(figure, axes[0])
+        legend_below(figure, axes[0], 5)
     return figure, times
 
 
@@ -274,9 +270,3 @@ def _plain_numbers(axis: Axes) -> None:
     axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.yaxis.set_minor_formatter(lambda value, _: "")
-
-
-def _shared_legend(figure: Figure, axis: Axes, title: str | None = None) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)),
-                  title=title)  # fmt: skip

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from erlib.config import DataSpec, EvalSpec, RunSpec, Teaching, term, update
+from erlib.config import EvalSpec, RunSpec, Teaching, term, update
 from erlib.papers.ivra import systems
 from erlib.papers.ivra.systems import CRITERIA, FLOOR, MODULES, UNTRAINED, Learner, System, Task
 from erlib.parameters import Settings
+from erlib.training.identity import as_measured
 
 KINDS = {"SIM": "simulatability", "COMP": "faithfulness", "SUFF": "faithfulness",
          "CONS": "consistency"}  # fmt: skip
@@ -28,7 +27,7 @@ def measure(
         return explained(where, run, row, KINDS[criterion], texts)
     taught = student(where, run, row, pupil)
     examined = systems.recipe(where, _known(where.settings, pupil)).get("examined_rows")
-    return EvalSpec(taught, _read(taught), "test", KINDS[criterion], examined)
+    return EvalSpec(taught, as_measured(taught.data), "test", KINDS[criterion], examined)
 
 
 def explained(
@@ -36,10 +35,9 @@ def explained(
 ) -> EvalSpec:
     """A measure of the explanations themselves; all of one model share one table of scores."""
     grid = where.settings.grid
-    sizes = {**systems.recipe(where), "train_rows": None, "dev_rows": None}
     return EvalSpec(
         run,
-        systems.data_spec(where, sizes),
+        as_measured(systems.data_spec(where, systems.recipe(where))),
         "test",
         kind,
         grid.get(texts, grid.get("explained_rows")),
@@ -52,11 +50,9 @@ def explained(
 
 def answers(settings: Settings, run: RunSpec) -> EvalSpec:
     """What a model answers to test texts."""
-    return EvalSpec(run, _read(run), "test", "predictions", settings.grid.get("test_rows"))
-
-
-def _read(run: RunSpec) -> DataSpec:
-    return replace(run.data, train_rows=None, dev_rows=None)
+    return EvalSpec(
+        run, as_measured(run.data), "test", "predictions", settings.grid.get("test_rows")
+    )
 
 
 def student(where: Learner, teacher: RunSpec, row: str, stage: str = "student") -> RunSpec:

@@ -55,11 +55,6 @@ def _mean_of_means(texts: pd.DataFrame) -> float:
     return float(texts.groupby("task")["value"].mean().mean())
 
 
-def nth(read: Read, place: int) -> Read:
-    """Of one of several evaluations."""
-    return lambda study, specs: read(study, (specs[place],))
-
-
 def difference(read: Read) -> Read:
     """The first evaluation's value minus the second's."""
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from erlib.config import EvalSpec
 from erlib.metrics.stats import spearman
-from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, summary
+from erlib.papers.cells import F1_MACRO, Cell, Read, Reading, Spec, mean_over, summary
 from erlib.papers.regex import systems
 from erlib.papers.regex.evaluations import FAITHFULNESS, MEASURES, WORDS, faithfulness, fresh
 from erlib.papers.regex.systems import BEST, MAIN, RATIO, SHORT_RUN, main_run, run_spec
@@ -138,15 +138,16 @@ def _equal_columns(settings: Settings) -> Iterator[Cell]:
         for each in systems.seeds_of(settings, "fresh")
         for a in ("xGx", "IG")
     )
+    correlation = mean_over(_rank_correlations)
     for what, specs, read in (
-        ("REGEX, rank correlation of the two in a text (1 if equal)", alike, _rank_correlations),
+        ("REGEX, rank correlation of the two in a text (1 if equal)", alike, correlation),
         ("share of REGEX's SST rows", answers, _share_equal),
     ):
         yield Cell(TABLE, EQUAL, OURS, seed, specs, {what: read})
         yield Cell(TABLE, EQUAL, OTHER, seed, (), {what: lambda study, specs: Reading(1.0)})
 
 
-def _rank_correlations(study: Study, specs: Sequence[Spec]) -> Reading:
+def _rank_correlations(study: Study, specs: Sequence[Spec]) -> pd.Series:
     """Of two attributions' scores in each text."""
     x, ig = (
         study.texts(replace(spec, kind="attributions"))
@@ -157,8 +158,7 @@ def _rank_correlations(study: Study, specs: Sequence[Spec]) -> Reading:
         rank_correlation(np.asarray(a), np.asarray(b), ~np.asarray(special))
         for a, b, special in zip(x["scores"], ig["scores"], x["special"], strict=True)
     ]
-    texts = pd.Series(found, index=x["id"]).dropna()
-    return Reading(float(texts.mean()), texts)
+    return pd.Series(found, index=x["id"])
 
 
 def rank_correlation(a: np.ndarray, b: np.ndarray, counted: np.ndarray) -> float:

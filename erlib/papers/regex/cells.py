@@ -8,7 +8,7 @@ from itertools import product
 
 from erlib.catalogue import paper
 from erlib.config import EvalSpec, RunSpec
-from erlib.papers.cells import Cell, Read
+from erlib.papers.cells import F1_MACRO, Cell, Read
 from erlib.papers.grid import whole_grid
 from erlib.papers.regex import evaluations, systems
 from erlib.papers.regex.audit import audited
@@ -18,6 +18,7 @@ from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Stage
 
+ANSWERS = {"f1_macro": F1_MACRO}
 SHORTENED = {  # what short variants are compared with, and one of these variants
     "REGEX": "IG (Mean)",
     "w/o robustness improvement": "w/o virtual adversarial training",
@@ -75,7 +76,7 @@ def _pairs(settings: Settings) -> Iterator[Cell]:
                 spec = faithfulness(settings, system, source, target, a, run)
                 yield Cell("table1", row, a, seed, (spec,), FAITHFULNESS)
             answers = predictions(settings, system, source, target, run)
-            yield Cell("table2", row, "Full-text", seed, (answers,), evaluations.ANSWERS)
+            yield Cell("table2", row, "Full-text", seed, (answers,), ANSWERS)
 
 
 def _ablation(settings: Settings) -> Iterator[Cell]:
@@ -91,7 +92,7 @@ def _ablation(settings: Settings) -> Iterator[Cell]:
                 four = short if label == "REGEX" else {}  # RX-C12
                 yield Cell("table4", label, a, run.seed, (spec,), FAITHFULNESS, decides=four)
         answers = predictions(settings, label, home, home, run)
-        yield Cell("table7", label, "Full-text", run.seed, (answers,), evaluations.ANSWERS)
+        yield Cell("table7", label, "Full-text", run.seed, (answers,), ANSWERS)
 
 
 def ablation_runs(settings: Settings) -> list[tuple[str, RunSpec]]:
@@ -178,7 +179,7 @@ def _fresh(settings: Settings) -> Iterator[Cell]:
             for seed in seeds_of(settings, "fresh"):
                 spec = evaluations.fresh(settings, system, source, target, a, seed)
                 for table in ("table2", "table9") if system == "REGEX" else ("table2",):
-                    yield Cell(table, row, a, seed, (spec,), evaluations.ANSWERS)
+                    yield Cell(table, row, a, seed, (spec,), ANSWERS)
 
 
 def _attributions(settings: Settings, seed: int) -> Sequence[str]:

@@ -10,11 +10,12 @@ import pandas as pd
 
 from erlib.config import EvalSpec, Extraction, RunSpec
 from erlib.metrics.robustness import jaccard
-from erlib.papers.cells import F1_MACRO, Read, Reading, Spec, mean_reading, summary, text_aopc
+from erlib.papers.cells import Read, Reading, Spec, mean_over, mean_reading, summary, text_aopc
 from erlib.papers.regex import systems
 from erlib.papers.regex.systems import ATTRIBUTIONS, Set, main_run
 from erlib.papers.study import Study
 from erlib.parameters import Settings
+from erlib.training.identity import as_measured
 
 MEASURES = {
     "norm_suff": "normalised_sufficiency",
@@ -41,34 +42,31 @@ def _mean_of_all(read: Read) -> Read:
     return lambda study, specs: mean_reading([read(study, [spec]) for spec in specs])
 
 
-def _shared_words(study: Study, specs: Sequence[Spec]) -> Reading:
+def _shared_words(study: Study, specs: Sequence[Spec]) -> pd.Series:
     """Jaccard@25 % of the best tokens of two models (of one with itself: 1)."""
     first, last = (study.texts(spec).set_index("id") for spec in (specs[0], specs[-1]))
     a, b = (
         [np.asarray(s)[~np.asarray(x)] for s, x in zip(t["scores"], t["special"], strict=True)]
         for t in (first, last)
     )
-    texts = pd.Series(jaccard(a, b), index=first.index)
-    return Reading(float(texts.mean()), texts)
+    return pd.Series(jaccard(a, b), index=first.index)
 
 
-def _flipped(study: Study, specs: Sequence[Spec]) -> Reading:
+def _flipped(study: Study, specs: Sequence[Spec]) -> pd.Series:
     """The attack's success, in % of the texts that were classified correctly before it."""
     table = study.texts(specs[0]).set_index("id")
     correct = table[table["before"] == table["label"]]
-    texts = 100.0 * (correct["after"] != correct["label"])
-    return Reading(float(texts.mean()), texts)
+    return 100.0 * (correct["after"] != correct["label"])
 
 
 FAITHFULNESS = {metric: text_aopc(column) for metric, column in MEASURES.items()}
 MEAN_OF_FIVE = {metric: _mean_of_all(read) for metric, read in FAITHFULNESS.items()}
-ANSWERS = {"f1_macro": F1_MACRO}
-JACCARD = {"jaccard@25%": _shared_words}
+JACCARD = {"jaccard@25%": mean_over(_shared_words)}
 ATTACK = {  # Table 6
     "Number of successful attacks": summary("successes"),
     "Original accuracy(%)": summary("accuracy", 100),
     "Accuracy under attack(%)": summary("accuracy_under_attack", 100),
-    "Attack success rate(%)": _flipped,
+    "Attack success rate(%)": mean_over(_flipped),
     "Average perturbed word(%)": summary("changed", 100),
     "Average num. words per input": summary("words"),
     "Avg num queries": summary("queries"),
@@ -147,4 +145,4 @@ def _eval(
     rationales: Extraction | None = None,
 ) -> EvalSpec:  # fmt: skip
     data = systems.data_spec(settings, target, rationales)
-    return EvalSpec(run, replace(data, train_rows=None, dev_rows=None), "test", kind, rows)
+    return EvalSpec(run, as_measured(data), "test", kind, rows)

@@ -199,22 +199,21 @@ def over_random(study: Study) -> Facts:
     if not study.has(*found.values()):
         return {}
     ways = {"regex": "straight into the encoder", **OTHER_DEEPLIFTS}
-    said, texts = {}, 0
+
+    def by_text(system: str, variant: str, measure: str) -> pd.Series:
+        return aopc(study.texts(found[system, variant]), measure).droplevel("method")
+
+    said: Facts = {}
     for system in MAIN:
         gains = []
         for variant, way in ways.items():
-            ours, drawn = (
-                [
-                    aopc(study.texts(found[system, v]), m).droplevel("method")
-                    for m in MEASURES.values()
-                ]
-                for v in (variant, "random")
-            )
-            each = [a - b for a, b in zip(ours, drawn, strict=True)]
+            each = [
+                by_text(system, variant, m) - by_text(system, "random", m)
+                for m in MEASURES.values()
+            ]
             gains.append(f"{way} " + " and ".join(f"{d.mean():+.3f} ± {d.sem():.3f}" for d in each))
-            texts = len(each[0])
-        said[system] = "; ".join(gains)
-    return {"texts": texts, **said}
+        said |= {system: "; ".join(gains), "texts": len(each[0])}
+    return said
 
 
 def _symbol(attribution: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 
 from erlib.papers.regex.evaluations import WORDS
 from erlib.papers.regex.systems import SYMBOLS
 from erlib.papers.study import Study
 from erlib.reports.diagrams import Box, diagram
+from erlib.reports.panels import Drawn, legend_below
 from erlib.reports.style import (
     BLUE,
     GREEN,
@@ -32,7 +32,7 @@ HIGHLIGHTS = {
 INK = {1: ("white", BLUE), -1: ("black", ORANGE), 0: ("black", "white")}  # of the word, behind it
 
 
-def figure_1() -> tuple[Figure, pd.DataFrame]:
+def figure_1() -> Drawn:
     """Two models, one prediction, two explanations."""
     figure, [[axis]] = new_figure(height=1.7)
     with figure_style():
@@ -55,7 +55,7 @@ def figure_1() -> tuple[Figure, pd.DataFrame]:
     return figure, pd.DataFrame(rows)
 
 
-def figure_2() -> tuple[Figure, pd.DataFrame]:
+def figure_2() -> Drawn:
     """One training step: which passes are made, and which loss each feeds."""
     boxes = {
         "x": Box((0.0, 2.2), "text x", GREY),
@@ -77,13 +77,13 @@ def figure_2() -> tuple[Figure, pd.DataFrame]:
     return diagram(boxes, arrows, height=3.2)
 
 
-def figure_3(study: Study) -> tuple[Figure, pd.DataFrame]:
+def figure_3(study: Study) -> Drawn:
     """Faithfulness against λ4, the weight of explanation guided training."""
     best = {"norm_suff": (0.01,), "norm_comp": (0.001,)}
     return _sweep(study, "figure-3", best, "λ₄, weight of guided training", scale="log")
 
 
-def figure_4(study: Study) -> tuple[Figure, pd.DataFrame]:
+def figure_4(study: Study) -> Drawn:
     """Faithfulness against K, the share of a text that is masked."""
     best = dict.fromkeys(WORDS, (0.15, 0.2))
     return _sweep(study, "figure-4", best, "K, share of masked tokens", scale="linear")
@@ -91,13 +91,13 @@ def figure_4(study: Study) -> tuple[Figure, pd.DataFrame]:
 
 def _sweep(
     study: Study, name: str, best: Mapping[str, Sequence[float]], label: str, *, scale: str
-) -> tuple[Figure, pd.DataFrame]:
+) -> Drawn:
     """One panel per metric; dotted lines stand where the paper finds the best value."""
     data = swept(study, name)
     figure, [axes] = new_figure(1, 2, height=3.2)
     with figure_style():
         for axis, metric in zip(axes, WORDS, strict=True):
-            panel = data[data["metric"] == metric]
+            panel = data[data["metric"] == metric].replace({"attribution": SYMBOLS})
             sns.lineplot(
                 panel,
                 x="value",
@@ -116,10 +116,9 @@ def _sweep(
             axis.set(title=f"normalised {WORDS[metric]}", xlabel=label, ylim=(0, None))
             axis.set(xscale=scale, xticks=values, xticklabels=[f"{v:g}" for v in values])
             axis.grid(visible=False, axis="x")
-            handles, names = axis.get_legend_handles_labels()
+        legend_below(figure, axes[0])
+        for axis in axes:
             axis.legend().remove()
-        names = [SYMBOLS.get(name, name) for name in names]
-        figure.legend(handles, names, loc="outside lower center", ncols=len(names))
     return figure, data
 
 

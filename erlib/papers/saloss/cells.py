@@ -11,7 +11,7 @@ from functools import partial
 
 import pandas as pd
 
-from erlib.config import DataSpec, EvalSpec, RunSpec
+from erlib.config import EvalSpec, RunSpec
 from erlib.data.parts_of_speech import TAGS, installed_tagger
 from erlib.metrics.task import counted_f1_macro
 from erlib.papers.cells import Cell, Read, of_answers, summary, text_mean
@@ -33,6 +33,7 @@ from erlib.papers.saloss.systems import (
 )
 from erlib.papers.study import Study
 from erlib.parameters import Settings
+from erlib.training.identity import as_measured
 from erlib.training.stages import Results, Stage, listed_in
 
 Runs = Mapping[str, RunSpec]  # system → its model of full texts, all of one seed
@@ -181,7 +182,7 @@ def _audit(settings: Settings, weights: Weights, task: Task, runs: Runs) -> Iter
 def prediction_spec(settings: Settings, run: RunSpec) -> EvalSpec:
     """The answers of a model, or of a FRESH classifier, to the task's test texts."""
     rows = recipe_of(settings, systems.task_of(settings, run)).get("test_rows")
-    return EvalSpec(run, _without_rows(run.data), "test", "predictions", rows)
+    return EvalSpec(run, as_measured(run.data), "test", "predictions", rows)
 
 
 def baselines(settings: Settings) -> dict[str, list[EvalSpec]]:
@@ -202,7 +203,7 @@ def flips(
     variant: str = "saloss", protocol: str | None = None,
 ) -> EvalSpec:  # fmt: skip
     """Decision flips by an attribution under the paper's sign, or by "random"."""
-    data, method = _without_rows(run.data), systems.ATTRIBUTIONS.get(sign, sign)
+    data, method = as_measured(run.data), systems.ATTRIBUTIONS.get(sign, sign)
     return EvalSpec(run, data, split, "flips", rows, method, variant, protocol=protocol)
 
 
@@ -219,12 +220,7 @@ def example_scores(settings: Settings, run: RunSpec) -> EvalSpec:
 
 def _scored(run: RunSpec, kind: str, rows: int | None) -> EvalSpec:
     method = systems.ATTRIBUTIONS["aGa"]
-    return EvalSpec(run, _without_rows(run.data), "test", kind, rows, method, "saloss")
-
-
-def _without_rows(data: DataSpec) -> DataSpec:
-    """What an evaluation reads: how many texts its run was trained on does not name it."""
-    return replace(data, train_rows=None, dev_rows=None)
+    return EvalSpec(run, as_measured(run.data), "test", kind, rows, method, "saloss")
 
 
 # --- the search for λ -----------------------------------------------------------------------------

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from erlib.data.parts_of_speech import TAGGER_NAMES, TAGS, installed_tagger
 from erlib.papers.saloss.systems import TAGGED, tasks
 from erlib.papers.study import Study
+from erlib.reports.panels import Drawn
 from erlib.reports.style import figure_style, new_figure, palette
 
 SYSTEMS = ("Baseline", "SaLoss")
 
 
-def figure_1(study: Study) -> tuple[Figure, pd.DataFrame]:
+def figure_1(study: Study) -> Drawn:
     """Mean importance of a word by its part of speech (α∇α), Baseline beside SaLoss.
 
     Importance is a share: that of all words of a text sums to 1.

@@ -11,7 +11,7 @@ import pandas as pd
 from erlib.config import EvalSpec
 from erlib.data.parts_of_speech import TAGS
 from erlib.papers.cells import Read, Reading, Spec
-from erlib.papers.study import Study
+from erlib.papers.study import Study, made_once
 
 MOST = 0.8  # words in more than this share of the texts are left out
 
@@ -34,6 +34,7 @@ def mean_score(texts: pd.DataFrame) -> float:
     return float(texts["score"].sum() / words) if words else float("nan")
 
 
+@made_once
 def tag_totals(study: Study, spec: EvalSpec) -> dict[str, pd.DataFrame]:
     """Tag → by text the sum of its words' scores and how many they are.
 
@@ -41,10 +42,6 @@ def tag_totals(study: Study, spec: EvalSpec) -> dict[str, pd.DataFrame]:
     reference drops stop words as well; they stay here, since most pronouns, auxiliaries and
     conjunctions, of which the paper speaks, are stop words.
     """
-    return study.once(("tags", spec), lambda: _totals(study, spec))
-
-
-def _totals(study: Study, spec: EvalSpec) -> dict[str, pd.DataFrame]:
     table = study.texts(spec)
     documents = Counter(w for words in table["words"] for w in {word.lower() for word in words})
     least, most = study.settings.grid["least_documents"], MOST * len(table)
