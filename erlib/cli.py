@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return bench_command(given[1:])
         options = parser().parse_args(given)
         return int(options.command(options))
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:  # also a full disk, and a folder not to be written in
         print(f"erlib: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
@@ -290,8 +290,11 @@ def reports_command(options: argparse.Namespace) -> int:
     _refuse_no_checkout("reports")
     from erlib.reports.footer import provenance, short_revision
     from erlib.reports.freshness import out_of_date
+    from erlib.reports.staging import finish
 
     root, older = project_root(), 0
+    for profile in PROFILES:
+        finish(profile, root)
     pages = [
         (paper, profile, page)
         for profile in PROFILES
