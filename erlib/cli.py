@@ -175,9 +175,11 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, 
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
     from erlib.reports.freshness import why_again
+    from erlib.reports.staging import finish
 
     failed: list[str] = []
     profile = parameters["profile"]
+    finish(profile, project_root())
     for paper, chosen in settings.items():
         print(
             f"erlib: {paper}, profile {profile}, {chosen.source} data, "
