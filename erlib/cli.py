@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return bench_command(given[1:])
         options = parser().parse_args(given)
         return int(options.command(options))
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:  # also a full disk, and a folder not to be written in
         print(f"erlib: {error}", file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
@@ -175,9 +175,11 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, 
     from erlib.reports import build_index
     from erlib.reports.footer import provenance
     from erlib.reports.freshness import why_again
+    from erlib.reports.staging import finish
 
     failed: list[str] = []
     profile = parameters["profile"]
+    finish(profile, project_root())
     for paper, chosen in settings.items():
         print(
             f"erlib: {paper}, profile {profile}, {chosen.source} data, "
@@ -290,8 +292,11 @@ def reports_command(options: argparse.Namespace) -> int:
     _refuse_no_checkout("reports")
     from erlib.reports.footer import provenance, short_revision
     from erlib.reports.freshness import out_of_date
+    from erlib.reports.staging import finish
 
     root, older = project_root(), 0
+    for profile in PROFILES:
+        finish(profile, root)
     pages = [
         (paper, profile, page)
         for profile in PROFILES

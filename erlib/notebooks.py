@@ -77,7 +77,6 @@ def execute(paper: str, parameters: Mapping[str, Any], root: Path) -> Path:
         html = render_notebook(_place(made, made))
         record_sources(paper, profile, written, root=stage, store=store_root(settings.store))
         publish(paper, profile, stage, root)
-    failed.unlink(missing_ok=True)
     return reports / html.name
 
 

@@ -66,8 +66,13 @@ def check_parameters(paper: str, given: Mapping[str, Any]) -> Settings:
         papers = [key for key, value in profile.items() if isinstance(value, dict)]
         raise unknown("paper", paper, papers)
     grid = profile[paper]
+    if not isinstance(grid, Mapping):
+        raise ValueError(
+            f"profile '{given['profile']}': [{paper}] is a table of settings, not "
+            f"{checks.shown(grid)}"
+        )
     check_sizes(paper_named(paper), grid, f"profile '{given['profile']}'")
-    source = given.get("data") or profile["source"]
+    source = given.get("data") or profile.get("source")
     if source not in SOURCES:
         raise unknown("data source", source, SOURCES)
     if source not in grid["roles"]:

@@ -72,7 +72,7 @@ def settings_in(
         path = f"{prefix}{name}"
         if isinstance(value, Mapping):
             yield from settings_in(paper, value, f"{path}.")
-        elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        elif isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
             for entry in value:
                 yield from settings_in(paper, entry, f"{path}.")
         else:

@@ -6,6 +6,7 @@ with ./run_tests.sh --full ten times as many.
 
 from __future__ import annotations
 
+import copy
 import gzip
 import json
 import os
@@ -21,8 +22,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from erlib.attributions import attribute
+from erlib.catalogue import paper as paper_named
+from erlib.catalogue import papers
 from erlib.cli import main
 from erlib.config import (
+    SOURCES,
     CheckpointRule,
     DataSpec,
     EvalSpec,
@@ -34,13 +38,17 @@ from erlib.config import (
     Term,
     UpdateSpec,
     canonical,
+    load_profile,
     run_spec_from_dict,
 )
 from erlib.data import loading, local
 from erlib.parameters import PARAMETERS, check_parameters
+from erlib.sizes import against_the_paper
 from tests import tiny
 
-EXAMPLES = {"descriptions": 500, "local data": 150, "attributions": 120, "commands": 250}
+EXAMPLES = {
+    "descriptions": 500, "profiles": 200, "local data": 150, "attributions": 120, "commands": 250,
+}  # fmt: skip
 assert sum(EXAMPLES.values()) >= 1_000
 SCALE = pytest.mark.parametrize(
     "scale", [1, pytest.param(10, marks=pytest.mark.full)], ids=["quick", "full"]
@@ -80,6 +88,7 @@ ODD = st.one_of(
     st.dictionaries(st.text(max_size=2), st.integers(0, 2), max_size=2),
     st.just(object()),
 )
+GIVEN = {**dict.fromkeys(PARAMETERS), "profile": "quick", "executor": "local"}
 DATA = DataSpec("movies", "local")
 RUN = RunSpec(DATA)
 RIGHT = {  # class → a right value of every field
@@ -116,6 +125,41 @@ def test_a_description_is_refused_or_can_be_named_and_read_back(scale):
             text = canonical(spec)
             if isinstance(spec, RunSpec):
                 assert canonical(run_spec_from_dict(json.loads(text))) == text
+
+    check()
+
+
+@st.composite
+def profiles(draw):
+    """A paper, and the quick profile with one or two of its settings changed, renamed or gone."""
+    paper = draw(st.sampled_from(sorted(papers())))
+    profile = copy.deepcopy(load_profile("quick"))
+    for _ in range(draw(st.integers(1, 2))):
+        place = draw(st.sampled_from([profile, *[profile.get(paper)] * 5]))
+        place = place if isinstance(place, dict) and place else profile
+        name = draw(st.sampled_from(sorted(place)))
+        while isinstance(place[name], dict) and place[name] and draw(st.booleans()):
+            place = place[name]
+            name = draw(st.sampled_from(sorted(place)))
+        value = place.pop(name)
+        if draw(st.booleans()):
+            place[name] = draw(ODD.filter(lambda v: v is not None and json_can(v)))
+        elif draw(st.booleans()):
+            place[draw(st.text(max_size=3))] = value
+    return paper, profile
+
+
+@SCALE
+def test_a_profile_is_accepted_or_refused_with_its_key(scale):
+    @cases("profiles", scale)
+    @given(profiles())
+    def check(drawn):
+        name, profile = drawn
+        with patch("erlib.parameters.load_profile", lambda _: profile):
+            found = accepted(lambda: check_parameters(name, GIVEN))
+        if found is not None:
+            against_the_paper(paper_named(name), found.grid)
+            assert isinstance(found.roles, dict) and found.source in SOURCES
 
     check()
 
@@ -245,9 +289,7 @@ def test_a_command_or_a_notebook_runs_with_its_parameters_or_says_what_is_wrong(
         st.tuples(st.sampled_from(["ls", "show", "verify", "gc"]), odd_words),
     )  # fmt: skip
     def check(parameters, options, runs):
-        right = {"profile": "quick", "data": None, "seeds": None, "executor": "local",
-                 "store": None, "device": None}  # fmt: skip
-        accepted(lambda: check_parameters("er_lens", {**right, **parameters}))
+        accepted(lambda: check_parameters("er_lens", {**GIVEN, **parameters}))
         words = [f"{name}={word}" for name, word in options]
         with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, ERLIB_STORE=folder):
             with patch("erlib.cli.print_plan", lambda _: 0):

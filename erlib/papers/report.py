@@ -36,7 +36,7 @@ from erlib.parameters import Settings, settings
 from erlib.reports.criteria import criteria
 from erlib.reports.findings import findings_html
 from erlib.reports.looks import foresight, look, looked
-from erlib.reports.markup import Html
+from erlib.reports.markup import Html, plain
 from erlib.reports.paper_numbers import ABSENT, Beside, beside
 from erlib.reports.recorded import claim_rows, claims_table, record, summarise
 from erlib.sizes import against_the_paper
@@ -176,7 +176,8 @@ class Report:
         that there is none of is a dash. Facts that are empty, {}, cannot be told."""
         if facts is not None and not facts:
             return Markdown(NOTHING_FOLLOWS)
-        said = text.format(**(facts or {}), **more)
+        told = {**(facts or {}), **more}
+        said = text.format(**{k: plain(v) if isinstance(v, str) else v for k, v in told.items()})
         said = re.sub(r"(?<![\w.])[+-]?nan\b", "–", said)
         return Markdown(re.sub(r"(?<![\w.])-(?=[\d.])", "−", said))
 
@@ -192,7 +193,8 @@ class Report:
             source = (sources or {}).get(corpus, self.settings.source)
             found = corpus_report(corpus, source).dropped.items()
             dropped = ", ".join(f"{n:,} {rule}" for rule, n in found)
-            lines += [f"* Left out of {corpus} by rule: {dropped}."] if dropped else []
+            said = plain(f"Left out of {corpus} by rule: {dropped}.")
+            lines += [f"* {said}"] if dropped else []
         return Markdown("\n".join(lines))
 
     def learnt(self) -> Markdown:
@@ -222,7 +224,7 @@ class Report:
             text += f" Lost, since no epoch met the checkpoint rule: {told(ended['lost'])}."
         if ended["failed"]:
             text += f" Failed (why, see the end): {told(ended['failed'])}."
-        return Markdown(text)
+        return Markdown(plain(text))
 
     def encoder(self, metric: str) -> Markdown:
         """What the frozen encoder knows beside what the Baselines have learnt."""
@@ -231,7 +233,7 @@ class Report:
         self._artefact(
             "table-encoder", table, caption=frozen.caption(metric), digits=1, sources=probes
         )
-        return Markdown(frozen.about_encoder(table))
+        return Markdown(plain(frozen.about_encoder(table)))
 
     def verdicts(self) -> Markdown:
         """The verdict of every claim, with its parts."""
@@ -239,7 +241,7 @@ class Report:
         claims_table(name, profile)
         now = look(name, self.settings.seeds)
         told = foresight(looked(name, profile, now), now)
-        return Markdown(f"{summarise(name, profile)}\n\n{told}")
+        return Markdown(f"{plain(summarise(name, profile))}\n\n{plain(told)}")
 
     def close(self) -> None:
         """Show what the report was made from, and keep that for the index."""

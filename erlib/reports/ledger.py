@@ -15,6 +15,7 @@ from filelock import FileLock
 from erlib.catalogue import paper as paper_named
 from erlib.catalogue import papers
 from erlib.config import project_root
+from erlib.disk import megabytes, naming_a_full_disk
 
 STAGE = "ERLIB_STAGE"  # set while a notebook is executed: the folder to write to (`staging`)
 
@@ -58,18 +59,23 @@ def upsert(path: Path, row: Mapping[str, object], key: Sequence[str]) -> None:
     with _locked(path):
         rows = [r for r in read_rows(path) if any(r.get(k) != text[k] for k in key)]
         rows = sorted([*rows, text], key=lambda r: [_natural(r.get(k, "")) for k in key])
-        _write_rows(path, rows, columns=list(text))
+        write_whole(path, _written(rows, columns=list(text)))
 
 
 def replace_rows(path: Path, paper: str, rows: Sequence[Mapping[str, str]]) -> None:
     """Put these rows, in their order, in place of all that the paper had; no rows, no file."""
     with _locked(path):
-        merged = [*rows, *(r for r in read_rows(path) if r["paper"] != paper)]
-        if merged:
-            ordered = sorted(merged, key=lambda r: _natural(r["paper"]))
-            _write_rows(path, ordered, columns=list(merged[0]))
+        if text := merged(path, paper, rows):
+            write_whole(path, text)
         else:
             path.unlink(missing_ok=True)
+
+
+def merged(path: Path, paper: str, rows: Sequence[Mapping[str, str]]) -> str:
+    """What the file says with these rows in place of the paper's; empty without any row."""
+    every = [*rows, *(r for r in read_rows(path) if r["paper"] != paper)]
+    ordered = sorted(every, key=lambda r: _natural(r["paper"]))
+    return _written(ordered, columns=list(every[0])) if every else ""
 
 
 def _locked(path: Path) -> FileLock:
@@ -77,27 +83,31 @@ def _locked(path: Path) -> FileLock:
     return FileLock(path.parent / f".{path.name}.lock")
 
 
-def _write_rows(path: Path, rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> None:
+def _written(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, fieldnames=columns, restval="", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    write_whole(path, out.getvalue())
+    return out.getvalue()
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Write beside the file and move in: a reader sees the old content or the new, never half."""
     data = content.encode("utf-8") if isinstance(content, str) else content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(beside, 0o644)  # mkstemp makes files that only their owner can read
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    free = "Free some, or name another folder for what is temporary in TMPDIR"
+    with naming_a_full_disk(
+        path.name, path.parent, lambda: f"it takes {megabytes(len(data))}", free
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.chmod(beside, 0o644)  # mkstemp makes files that only their owner can read
+            os.replace(beside, path)
+        except BaseException:
+            Path(beside).unlink(missing_ok=True)
+            raise
 
 
 def _natural(text: str) -> list[tuple[int, int, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Sequence
 
 import pandas as pd
@@ -143,6 +144,11 @@ def caption_html(anchor: str, caption: str) -> Markup:
 def label(artefact: str) -> str:
     """An artefact's id as a reader says it: "Table 2" for table-2."""
     return artefact.replace("-", " ").capitalize()
+
+
+def plain(text: str) -> str:
+    """The text in Markdown in which nothing stands for anything else, such as `_` in a name."""
+    return re.sub(r"([\\`*_\[\]<>&|~$])", r"\\\1", text)
 
 
 def counted(n: int, noun: str) -> str:

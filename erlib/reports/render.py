@@ -24,6 +24,7 @@ from erlib.reports.artefacts import DPI
 from erlib.reports.ledger import write_whole
 from erlib.reports.markup import png_uri
 from erlib.reports.pages import page
+from erlib.reports.sanitised import sanitised
 
 SCALE = 96 / DPI  # CSS has 96 pixels to the inch: a figure is shown at the size it was drawn for
 
@@ -33,7 +34,7 @@ def render_notebook(notebook: Path | str) -> Path:
     source = Path(notebook)
     target = source.with_suffix(".html")
     cells = nbformat.read(source, as_version=4).cells
-    body = BeautifulSoup("\n".join(_cells_html(cells)), "html.parser")
+    body = BeautifulSoup(sanitised("\n".join(_cells_html(cells))), "html.parser")
     _link_files(body, target.parent)
     _fold_repeated(body)
     for table in body.select("div.text table"):  # on a phone the table scrolls, not the page

@@ -12,12 +12,14 @@ from typing import Any
 from markupsafe import Markup
 
 from erlib.catalogue import papers as known_papers
+from erlib.config import project_root
 from erlib.reports.findings import findings_html
 from erlib.reports.footer import duration, machine, provenance, short_revision
 from erlib.reports.ledger import figures_folder, read_rows, reports_folder, write_whole
 from erlib.reports.markup import Html, badge_html, counted, label
 from erlib.reports.pages import page
 from erlib.reports.recorded import by_chance, folded, interval, short, tally
+from erlib.reports.staging import finish
 
 LEGEND = {
     "holds": "as claimed, and large enough",
@@ -39,6 +41,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
 
     It links only to files that exist.
     """
+    finish(profile, Path(root or project_root()))
     site = _Site(reports_folder(profile, root), figures_folder(profile, root))
     made = [one for name in known_papers() if (one := provenance(name, profile, root))]
     papers = [paper for name in known_papers() if (paper := site.paper(name))]

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from erlib.data.known import NeedsCorpus
-from erlib.training.store import Sealed, out_of_room
+from erlib.disk import out_of_room
+from erlib.training.store import Sealed
 
 FAILED = "failed"
 FAILURE_FILE = "failure.json"

@@ -13,7 +13,6 @@ alone drops anything (`in_use`), so that nobody's model goes while it is being r
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -33,12 +32,12 @@ from filelock import FileLock, Timeout
 
 from erlib.config import store_root
 from erlib.data.known import NeedsCorpus, results_only
+from erlib.disk import megabytes, naming_a_full_disk
 
 KINDS = ("runs", "evals")
 MODEL = ("model.safetensors", "tokenizer.json")  # what takes the room of a run
 LOG_FILE = "log.txt"  # of a run: what its owner should know of how it went
 VANISHED = "vanished"  # of an epoch: the losses that moved no weight (see `vanishing`)
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 PATIENCE = 60.0  # seconds between two words on what another process is making
 StorePath = str | os.PathLike[str] | None
 
@@ -63,10 +62,6 @@ class Sealed:
         if self.status == "failed" and not path.exists():
             return {}
         return json.loads(path.read_text(encoding="utf-8"))
-
-
-class DiskFull(OSError):
-    """A result could not be written: where, what it needed, and what may be freed."""
 
 
 class Store:
@@ -103,10 +98,10 @@ class Store:
             if (partial / "DONE").exists() and damage(partial):
                 _remove(partial)  # killed while it was being sealed
             if not (partial / "DONE").exists():
-                with _naming_a_full_disk(partial):
-                    partial.mkdir(parents=True, exist_ok=True)
-                    status = work(partial)
-                    _seal(partial, status, checksums(partial))
+                partial.mkdir(parents=True, exist_ok=True)
+                (partial / "DONE.tmp").unlink(missing_ok=True)  # killed before it became DONE
+                status = work(partial)
+                _seal(partial, status, checksums(partial))
             partial.rename(path)
             self._checked.add(path)
             return sealed_at(path)
@@ -129,7 +124,7 @@ class Store:
     ) -> None:
         """Seal a result that was made elsewhere: `place` puts its files into a folder, and those
         that are `dropped` stay where they are."""
-        with self._lock(kind, name):
+        with self._locked(kind, name):
             path = self.root / kind / name
             partial = path.with_name(f"{name}.partial")
             for folder in (path, partial):
@@ -253,25 +248,27 @@ class Store:
 
     @contextmanager
     def _locked(self, kind: str, name: str) -> Iterator[None]:
-        """While open, no other process makes this result; who waits long says for whom."""
-        lock, began = self._lock(kind, name), time.monotonic()
-        owner = Path(lock.lock_file)
-        while not lock.is_locked:
+        """While open, no other process makes this result; who waits long says for whom, and a full
+        disk is said to be one."""
+        with _naming_a_full_disk(self.root / kind / f"{name}.partial"):
+            lock, began = self._lock(kind, name), time.monotonic()
+            owner = Path(lock.lock_file)
+            while not lock.is_locked:
+                try:
+                    lock.acquire(timeout=PATIENCE)
+                except Timeout:
+                    who = owner.read_text(encoding="utf-8", errors="replace") or "another process"
+                    waited = round(time.monotonic() - began)
+                    print(
+                        f"erlib: waiting for {kind.removesuffix('s')} {name}, which {who} makes "
+                        f"({waited} s so far)",
+                        file=sys.stderr,
+                    )
             try:
-                lock.acquire(timeout=PATIENCE)
-            except Timeout:
-                who = owner.read_text(encoding="utf-8", errors="replace") or "another process"
-                waited = round(time.monotonic() - began)
-                print(
-                    f"erlib: waiting for {kind.removesuffix('s')} {name}, which {who} makes "
-                    f"({waited} s so far)",
-                    file=sys.stderr,
-                )
-        try:
-            owner.write_text(f"process {os.getpid()}", encoding="utf-8")
-            yield
-        finally:
-            lock.release()
+                owner.write_text(f"process {os.getpid()}", encoding="utf-8")
+                yield
+            finally:
+                lock.release()
 
     def sealed(self, kind: str) -> Iterator[Sealed]:
         """Every result that has a `DONE`, without comparing checksums."""
@@ -324,31 +321,20 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def out_of_room(error: BaseException) -> bool:
-    """Is a disk full, or not to be written on? safetensors has no class of its own for it."""
-    return (isinstance(error, OSError) and error.errno in NO_ROOM) or (
-        "No space left on device" in str(error)
-    )
-
-
 @contextmanager
-def _naming_a_full_disk(folder: Path) -> Iterator[None]:
-    """An error for want of room says where, how much there is, and what may be freed."""
-    try:
+def _naming_a_full_disk(partial: Path) -> Iterator[None]:
+    """An error for want of room says so of the result that is made in this folder."""
+
+    def needed() -> str:
+        written = sum(f.stat().st_size for f in files_of(partial)) if partial.exists() else 0
+        return f"{megabytes(written)} of it were written"
+
+    free = (
+        "Free some (`python -m erlib runs gc --weights` drops models that no profile keeps), or "
+        "name a folder with more in ERLIB_STORE"
+    )
+    with naming_a_full_disk(partial.name.removesuffix(".partial"), partial.parent, needed, free):
         yield
-    except Exception as error:
-        if isinstance(error, DiskFull) or not out_of_room(error):
-            raise
-        written = sum(f.stat().st_size for f in files_of(folder)) if folder.exists() else 0
-        place = next(p for p in (folder, *folder.parents) if p.exists())
-        free = shutil.disk_usage(place).free
-        raise DiskFull(
-            errno.ENOSPC,
-            f"no room for {folder.name.removesuffix('.partial')} in {folder.parent} ({error}): "
-            f"{free / 1e6:,.1f} MB are free there, and {written / 1e6:,.1f} MB of it were written. "
-            "Free some (`python -m erlib runs gc --weights` drops models that no profile keeps), "
-            "or name a folder with more in ERLIB_STORE; the same command then goes on",
-        ) from error
 
 
 def _has_seal(path: Path) -> bool:

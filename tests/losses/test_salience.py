@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from scipy.stats import entropy
 
 from erlib.config import term
-from erlib.data.salience import textrank
+from erlib.data.salience import Tokens, salience, textrank
 from erlib.losses import Step, Weighted
 from erlib.losses.objective import build
 from erlib.losses.salience import kl_divergence
@@ -120,6 +120,19 @@ def test_texts_that_training_never_saw_are_scored_when_they_come(classifier):
     single.fit(encoded[:1])
     value = single.loss(step_of(classifier, ["dull"])[0])["salience"].item()
     assert value == pytest.approx(math.log(len(alpha)) - entropy(alpha), rel=1e-4)
+
+
+def test_salience_from_labels_is_fitted_with_the_label_0_too(classifier):
+    """χ² of scikit-learn, with the labels of the texts."""
+    step, encoded = step_of(classifier)
+    loss = build(term("salience", kl="paper", salience_of="chi_squared"))
+    loss.fit(encoded)
+    fitted = salience("chi_squared")
+    tokens = [Tokens.of(text) for text in encoded]
+    fitted.fit(tokens, [1, 0, 0])
+    for text in tokens:
+        assert loss.remembered[text].numpy() == pytest.approx(fitted.score(text), rel=1e-6)
+    assert fitted.score(tokens[0]).any()  # with one class all would be 0
 
 
 def test_cross_entropy_of_probabilities_applies_the_softmax_twice(classifier):

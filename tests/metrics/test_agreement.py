@@ -79,6 +79,12 @@ def test_short_and_constant_texts_are_skipped_and_counted():
     assert frame[frame["id"] == "short"]["kendall"].isna().all()
 
 
+def test_pairs_come_in_the_order_of_the_methods():
+    a = [np.array([1.0, 2.0, 3.0])]
+    means = pair_means(agreement({"saliency": a, "lime": a, "alti": a}))
+    assert list(means.index) == [("saliency", "lime"), ("saliency", "alti"), ("lime", "alti")]
+
+
 def test_a_vector_that_varies_by_one_ulp_is_not_constant():
     a = [np.array([1.0, 1.0, np.nextafter(1.0, 2.0)])]
     assert kendall(a, [np.array([1.0, 2.0, 3.0])])[0] == pytest.approx(2 / np.sqrt(6))

@@ -3,14 +3,22 @@ from __future__ import annotations
 import base64
 import re
 import struct
+from types import SimpleNamespace
 
 import nbformat
+import numpy as np
 import pandas as pd
+import pytest
 from bs4 import BeautifulSoup
-from nbformat.v4 import new_code_cell, new_notebook, new_output
+from nbconvert.filters.markdown import markdown2html
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from erlib.reports import render_notebook
-from erlib.reports.markup import figure_html, png_uri, table_html
+from erlib.reports.heatmap import heatmap
+from erlib.reports.markup import figure_html, plain, png_uri, table_html
+from erlib.reports.render import prose_html
+from erlib.reports.sanitised import sanitised
+from erlib.reports.site import interval_svg
 from tests.reports.sample import NASTY, html_output, notebook
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
@@ -119,6 +127,61 @@ def test_printed_text_is_escaped_and_progress_bars_show_their_last_state(tmp_pat
     assert log.split() == ["100%", "done"]
 
 
+HARM = {
+    "a script": "<script>alert(1)</script>",
+    "a handler": '<img src="x" onerror="alert(1)">',
+    "a link that runs": '<a href="javascript:alert(1)">x</a>',
+    "a link to a page of its own": '<a href=" data:text/html,<script>alert(1)</script>">x</a>',
+    "a script in a drawing": '<svg onload="alert(1)"><script>alert(1)</script></svg>',
+    "a style in an equation": "<math><mtext><table><mglyph><style><img onerror=alert(1)>",
+    "a frame": '<iframe src="data:text/html,x"></iframe>',
+    "a form": '<form action="https://example.org"><input onfocus="alert(1)"></form>',
+    "a picture from elsewhere": '<img src="https://example.org/x.png">',
+    "a background from elsewhere": '<p style="background:u\\72l(//example.org)">x</p>',
+    "a rule from elsewhere": '<style>@import "https://example.org"</style>',
+    "another base": '<base href="https://example.org">',
+    "another page": '<meta http-equiv="refresh" content="0;url=https://example.org">',
+}
+
+
+@pytest.mark.parametrize("harm", HARM.values(), ids=HARM)
+@pytest.mark.parametrize("way", ["output", "Markdown", "prose"])
+def test_what_would_run_or_fetch_does_not_reach_the_page(tmp_path, harm, way):
+    cells = {
+        "output": new_code_cell("1", outputs=[html_output(harm)]),
+        "Markdown": new_code_cell(
+            "1", outputs=[new_output("display_data", data={"text/markdown": f"Text.\n\n{harm}"})]
+        ),
+        "prose": new_markdown_cell(f"Text.\n\n{harm}"),
+    }
+    nbformat.write(new_notebook(cells=[cells[way]]), tmp_path / "x.ipynb")
+    page = render_notebook(tmp_path / "x.ipynb").read_text(encoding="utf-8")
+    main = BeautifulSoup(page, "html.parser").main
+    assert not main.find_all(["script", "style", "iframe", "form", "input", "base", "meta"])
+    for tag in main.find_all(True):
+        assert not any(name.startswith("on") for name in tag.attrs)
+        assert not tag.get("src") and "example" not in str(tag.attrs)
+        assert not re.match("javascript|data", tag.get("href", "").strip())
+
+
+def test_what_reports_show_reaches_the_page_as_it_is(tmp_path):
+    scored = SimpleNamespace(tokens=["fine", "<b>"], scores=np.array([1.0, -0.5]))
+    row = {"our_value": "1", "paper_value": "2", "ci_low": "0", "ci_high": "3", "no_effect": "0"}
+    cells = pd.DataFrame({"a": [1.5]}, index=pd.Index(["x"], name="row"))
+    shown = [
+        heatmap([scored], rationales=[[1, 0]]),
+        table_html(cells, "er_lens-table-1", "A caption.", notes=["A note."]),
+        figure_html(png_uri(PNG), "er_lens-figure-1", "A caption.", "Alt."),
+        interval_svg(row),
+        prose_html(
+            r"$$\frac{\sum_i x_i^2}{\sqrt{y}} \begin{pmatrix} a & b \end{pmatrix}$$ $\hat y$"
+        ),
+    ]
+    for html in map(str, shown):
+        there, before = (BeautifulSoup(h, "html.parser") for h in (sanitised(html), html))
+        assert there == before
+
+
 def test_errors_are_shown(tmp_path):
     soup = rendered(
         tmp_path,
@@ -143,6 +206,14 @@ def test_pictures_have_alt_text(tmp_path):
 def test_plain_results_are_escaped(tmp_path):
     soup = rendered(tmp_path, new_output("execute_result", data={"text/plain": "'<u>x</u>'"}))
     assert soup.find("u") is None and "'<u>x</u>'" in soup.get_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["a_b_c", "*x*", "[l](//x)", "<script>", "x&amp;y", "`q` ~~r~~", "\\_"]
+)
+def test_a_name_in_markdown_stands_for_itself(name):
+    said = BeautifulSoup(markdown2html(plain(name)), "html.parser")
+    assert said.get_text().strip() == name and [tag.name for tag in said.find_all(True)] == ["p"]
 
 
 def test_pages_fit_phones_and_dark_rooms(tmp_path):

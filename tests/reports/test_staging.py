@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 
 import nbformat
 import pandas as pd
@@ -11,6 +13,7 @@ from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_notebook
 
 from erlib.cli import main
+from erlib.disk import DiskFull
 from erlib.notebooks import NotebookFailed, execute
 from erlib.papers.evidence import decide_claims
 from erlib.reports import artefact, build_index, footer
@@ -85,6 +88,27 @@ def test_a_paper_that_no_longer_has_claims_leaves_none(tmp_path):
     emit(stage, "table-2")
     publish("er_lens", "quick", stage, root)
     assert not (root / "reports/quick/claims.csv").exists()
+
+
+def test_a_full_disk_leaves_the_old_report_and_is_named_with_what_was_needed(tmp_path, monkeypatch):
+    root, stage = tmp_path / "root", tmp_path / "stage"
+    emit(root, "table-2", "table-3")
+    before = contents(root)
+    emit(stage, "table-2", value=2.0)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfile", full)
+        with pytest.raises(DiskFull) as raised:
+            publish("er_lens", "quick", stage, root)
+    said = str(raised.value)
+    assert f"no room for the report of er_lens in {root / 'reports/quick'}" in said
+    assert "it takes 0.0 MB" in said and "MB are free there" in said and "as it was" in said
+    assert contents(root) == before
+    publish("er_lens", "quick", stage, root)
+    assert contents(root)["reports/quick/tables/er_lens-table-2.csv"] == b"F1\n2.0\n"
 
 
 def test_reports_are_written_to_the_stage_while_there_is_one(tmp_path, monkeypatch):

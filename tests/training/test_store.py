@@ -12,8 +12,9 @@ import time
 import pytest
 
 from erlib.cli import main
+from erlib.disk import DiskFull
 from erlib.training.failures import sealing_failures
-from erlib.training.store import DiskFull, Store, damage
+from erlib.training.store import Store, damage
 
 
 def write(text, status="done"):
