@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from erlib.data import report_or_none
 from erlib.data.standing import STAND_IN, standing
 from erlib.papers.cells import Cell
 from erlib.papers.hours import places_of
 from erlib.papers.study import Study, run_behind
 from erlib.reports.criteria import Criterion, criteria
 
+NOT_THERE = "not there: its rows are empty"
 Corpus = tuple[str, str]  # name, source
 
 
@@ -26,6 +28,9 @@ def table(study: Study) -> pd.DataFrame:
     """Every corpus of the report, and what it is to the set of its name."""
     rows = []
     for name, source in corpora_of(study.cells):
+        if report_or_none(name, source) is None:
+            rows.append({"corpus": name, "from": "–", "is": NOT_THERE, "why": "see the end"})
+            continue
         found = standing(name, source)
         rows.append({"corpus": name, "from": source, "is": found.word, "why": found.why})
     return pd.DataFrame(rows)
@@ -49,7 +54,8 @@ def cells_of(study: Study, claim: Criterion) -> list[Cell]:
 
 def _note(cells: Iterable[Cell]) -> str:
     every = corpora_of(cells)
-    names = [name for name, source in every if standing(name, source).word == STAND_IN]
+    there = [one for one in every if report_or_none(*one)]
+    names = [name for name, source in there if standing(name, source).word == STAND_IN]
     if not names:
         return ""
     part = " in part" if len(names) < len(every) else ""

@@ -22,7 +22,7 @@ from tests import corpus
 
 
 def forget():
-    for cached in (rows._rows_at, rows.content_at, identity.run_hash, identity.eval_hash):
+    for cached in (rows._rows_at, rows.fingerprint_at, identity.run_hash, identity.eval_hash):
         cached.cache_clear()
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.data import corpus_report, load_data, truncated_share
+from erlib.data.absent import MissingCorpus
 from erlib.models import load_classifier
 from erlib.papers.er_lens.sets import TestSet, data_of, test_sets
 from erlib.papers.er_lens.systems import (
@@ -39,9 +40,13 @@ def texts(study: Study) -> pd.DataFrame:
     classifier, sets = load_classifier(settings.grid["model"]), test_sets(settings)
     rows = []
     for test in [replace(sets[0], split="train"), *sets]:
-        found = rows_of(
-            data_of(settings, test), test.split, settings.grid.get(f"{test.split}_rows")
-        )
+        source = settings.source_of(test.corpus)
+        try:
+            found = rows_of(
+                data_of(settings, test), test.split, settings.grid.get(f"{test.split}_rows")
+            )
+        except MissingCorpus:
+            continue
         encoded = classifier.encode(found, max_length=settings.grid["max_length"])
         lengths = [len(t.input_ids) for t in encoded]
         marked = [np.mean(t.rationale) for t in encoded if t.rationale is not None]
@@ -57,7 +62,7 @@ def texts(study: Study) -> pd.DataFrame:
                 "set": f"{test.corpus} {test.split}",
                 "in the place of": _places(test),
                 "texts": len(encoded),
-                "of": len(load_data(test.corpus, split=test.split, source=settings.source)),
+                "of": len(load_data(test.corpus, split=test.split, source=source)),
                 "paper's texts": theirs["texts"],
                 "% positive": 100 * np.mean([t.label for t in encoded]),
                 "paper's %": theirs["%"],
@@ -66,7 +71,7 @@ def texts(study: Study) -> pd.DataFrame:
                 "longest": max(lengths),
                 "paper's longest": theirs["longest"],
                 "% cut": 100 * truncated_share(encoded),
-                "rationales": corpus_report(test.corpus, settings.source).rationale or "none",
+                "rationales": corpus_report(test.corpus, source).rationale or "none",
                 "% marked": 100 * np.mean(marked) if marked else np.nan,
             }
         )

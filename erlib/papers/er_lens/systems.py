@@ -236,7 +236,7 @@ def _base(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING)
     return RunSpec(
         data=DataSpec(
             settings.roles["in_domain"],
-            settings.source,
+            settings.source_of(settings.roles["in_domain"]),
             settings.grid["max_length"],
             settings.grid.get("train_rows"),
             settings.grid.get("dev_rows"),

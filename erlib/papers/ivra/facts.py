@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from erlib.data import corpus_report
+from erlib.data import report_or_none
 from erlib.papers.holes import remark_of
 from erlib.papers.ivra.audit import collusion_table
 from erlib.papers.ivra.cells import BY_CRITERION
@@ -27,6 +27,7 @@ from erlib.papers.ivra.systems import (
     UNTRAINED,
     model_name,
     sets,
+    source_of,
     subset_name,
     tasks,
     transfer_target,
@@ -47,12 +48,13 @@ def data(study: Study) -> Facts:
     """Which corpus stands for which set, whence the rationales, where there is no transfer."""
     settings = study.settings
     plausible = settings.roles["plausibility"]
-    kind = corpus_report(plausible, settings.source).rationale or ""
+    report = report_or_none(plausible, settings.source_of(plausible))
+    kind = (report and report.rationale) or ""
     classes = [task for task in tasks(settings, BASES[0]) if not task.spans]
     alone = [task.paper for task in classes if transfer_target(settings, task) is None]
     return {
         "stands": ", ".join(f"{task.corpus} for {task.paper}" for task in sets(settings)),
-        "sources": {task.corpus: task.source or settings.source for task in sets(settings)},
+        "sources": {task.corpus: source_of(settings, task) for task in sets(settings)},
         "plausible": plausible,
         "rationales": RATIONALES.get(kind, kind),
         "alone": ", ".join(alone) or "none",

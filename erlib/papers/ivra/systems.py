@@ -151,13 +151,18 @@ def recipe(settings: Settings, task: Task, stage: str = "full") -> dict[str, Any
     return found if stage == "full" else {**found, **grid.get(stage, {})}
 
 
+def source_of(settings: Settings, task: Task) -> str:
+    """Where a task's corpus is read: where its role says, or where the settings find it."""
+    return task.source or settings.source_of(task.corpus)
+
+
 def data_spec(
     settings: Settings, task: Task, sizes: dict[str, Any], taught: Teaching | None = None
 ) -> DataSpec:
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
         task.corpus,
-        task.source or settings.source,
+        source_of(settings, task),
         sizes["max_length"],
         sizes.get("train_rows"),
         sizes.get("dev_rows"),

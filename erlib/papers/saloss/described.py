@@ -7,7 +7,7 @@ from math import ceil
 import numpy as np
 import pandas as pd
 
-from erlib.data import load_data
+from erlib.data import load_data, report_or_none
 from erlib.papers.holes import as_table, or_hole
 from erlib.papers.report import beside_printed
 from erlib.papers.saloss.cells import baseline_runs, chosen
@@ -53,6 +53,8 @@ def table_5(study: Study) -> Table:
     """The data: words per text, classes, and how many of the texts this profile uses."""
     shown, numbers = [], []
     for task in tasks(study.settings):
+        if report_or_none(task.corpus, task.source) is None:
+            continue
         sizes = recipe_of(study.settings, task)
         data = baseline_runs(study.settings, task)[0].data
         words: list[int] = []
