@@ -4,8 +4,9 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-usage: ./run_all.sh [--profile quick|cpu|night|paper] [--only PAPER,…] [--seeds N,…]
-                    [--data packaged|local|hub] [--executor local] [--retry-failed] [--force] [--plan]
+usage: ./run_all.sh [--profile quick|cpu|night|gpu|paper] [--only PAPER,…] [--seeds N,…]
+                    [--data packaged|local|hub] [--executor local] [--device D]
+                    [--retry-failed] [--force] [--plan]
        ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
@@ -22,6 +23,7 @@ options:
                    quick  a first look: a slice of the packaged data
                    cpu    an afternoon on a laptop: the packaged data, the seeds that decide claims
                    night  24 core-hours, no GPU: the papers' corpora under ERLIB_DATA, five seeds
+                   gpu    a weekend on one GPU of 40 GB: the papers' encoders and corpora
                    paper  the papers' own models, data and seeds; needs CUDA and the hub
   --only A,B     only these papers, such as er_lens (default: all that the profile has)
   --seeds 1,2,3  these seeds instead of the profile's
@@ -30,6 +32,7 @@ options:
                    local     your own files under ERLIB_DATA (format: docs/data.md)
                    hub       the papers' data sets from the hub
   --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
+  --device D     cpu, cuda or cuda:1, … (default: a GPU where there is one)
   --retry-failed try again what failed in earlier starts
   --force        execute reports that are up to date, too
   --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
@@ -38,7 +41,8 @@ options:
   -h, --help     print this and do nothing
 
 environment variables (relative paths count from where the command is given):
-  ERLIB_DATA      folder with local data, for --data local
+  ERLIB_DATA      folder with local data, for --data local and for sets that the hub does not give
+  ERLIB_MODELS    folder with models as OWNER/NAME, in the place of the hub's
   ERLIB_CACHE     folder for the packaged files (default: the user's cache directory)
   ERLIB_STORE     folder for runs and evaluations (default: store/ in the repository)
   ERLIB_WORKERS   how many runs go on at the same time (default: one per core with 3 GB of memory)
@@ -65,12 +69,12 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --retry-failed --force --from-results --plan --lab --help"
+    local known="--profile --only --seeds --data --executor --device --retry-failed --force --from-results --plan --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
         case $option in
-            --profile | --only | --seeds | --data | --executor)
+            --profile | --only | --seeds | --data | --executor | --device)
                 if [[ $1 == *=* ]]; then
                     value=${1#*=}
                 elif (($# > 1)) && [[ $2 != -* ]]; then
@@ -82,8 +86,9 @@ check_options() {
                 ;;
         esac
         case $option in
-            --profile) check_choice "$option" "$value" quick cpu night paper ;;
+            --profile) check_choice "$option" "$value" quick cpu night gpu paper ;;
             --data) check_choice "$option" "$value" packaged local hub ;;
+            --device) check_list "$option" "$value" '(cpu|cuda(:[0-9]+)?)' "cpu, cuda or cuda:1" ;;
             --executor) check_choice "$option" "$value" local ;;
             --seeds) check_list "$option" "$value" '[0-9]+' "whole numbers" ;;
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +16,10 @@ from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_giga
 from erlib.errors import lacking, unknown
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
+    import pandas as pd
+
     from erlib.parameters import Settings
+    from erlib.training.stages import Stage
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
     run.add_argument("--executor", default="local", help="where runs happen: local")
+    run.add_argument("--device", help="cpu, cuda or cuda:1, …; default: a GPU where there is one")
     run.add_argument(
         "--retry-failed", action="store_true", help="try again what failed in earlier starts"
     )
@@ -127,6 +131,7 @@ def run_command(options: argparse.Namespace) -> int:
     1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
     """
     from erlib.parameters import check_parameters
+    from erlib.preflight import refuse_without_gpu
 
     chosen = _papers(options.only)
     if options.from_results and (refused := _beside_archives(options)):
@@ -137,7 +142,7 @@ def run_command(options: argparse.Namespace) -> int:
         "seeds": _seeds(options.seeds),
         "executor": options.executor,
         "store": None,
-        "device": None,
+        "device": options.device,
     }
     settings = {paper: check_parameters(paper, parameters) for paper in chosen}
     if options.plan:
@@ -150,12 +155,28 @@ def run_command(options: argparse.Namespace) -> int:
         files = [archive_file(paper, options.profile, project_root()) for paper in chosen]
         with from_archives(files):
             return _make_reports(settings, parameters, force=True)
+    refuse_without_gpu(options.profile, options.device)
+    if any(chosen.source != "packaged" for chosen in settings.values()):
+        settings = _ready(settings)
     if options.retry_failed:
         from erlib.training.store import open_store
 
         forgotten = open_store().forget("failed")
         print(f"erlib: {len(forgotten)} failed runs and evaluations will be tried again")
     return _make_reports(settings, parameters, force=options.force)
+
+
+def _ready(settings: dict[str, Settings]) -> dict[str, Settings]:
+    """The papers of which something can be measured; what is missing of them is listed."""
+    from erlib.preflight import grids_of, preflight, told
+
+    grids, lacks = grids_of(settings)
+    lacks += preflight(grids, _planned(settings, grids)[1])
+    told(lacks, show=partial(print, file=sys.stderr))
+    without = {paper for lack in lacks if lack.stops for paper in lack.papers}
+    if without >= set(settings):
+        raise ValueError("nothing can be measured before this is mended; see the list above")
+    return {paper: chosen for paper, chosen in settings.items() if paper not in without}
 
 
 def _beside_archives(options: argparse.Namespace) -> str:
@@ -208,6 +229,27 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, 
 def print_plan(settings: dict[str, Settings]) -> int:
     """What every stage of the chosen notebooks can cost at the most; and the disk that is taken at
     a time, with what the notebooks before keep."""
+    from erlib.preflight import grids_of, preflight, told
+    from erlib.provenance import default_device
+    from erlib.training.workers import worker_count
+
+    workers = worker_count(default_device())
+    grids, lacks = grids_of(settings)
+    whole, most = _planned(settings, grids)
+    print(whole.to_string(index=False, float_format="{:.2f}".format))
+    print(
+        f"at most {whole['hours'].sum():.1f} hours; {whole['gigabytes'].sum():.1f} GB for the "
+        f"models that are kept, at most {most:.1f} GB at a time with {workers} "
+        f"worker{'s' * (workers > 1)}; less what the store has already"
+    )
+    told(lacks + preflight(grids, most))
+    return 0
+
+
+def _planned(
+    settings: dict[str, Settings], grids: Mapping[str, Sequence[Stage]]
+) -> tuple[pd.DataFrame, float]:
+    """The stages of all papers with their costs, and the gigabytes that are taken at a time."""
     import pandas as pd
 
     from erlib.provenance import default_device
@@ -216,23 +258,15 @@ def print_plan(settings: dict[str, Settings]) -> int:
 
     workers = worker_count(default_device())
     tables, kept, most = [], 0.0, 0.0
-    for paper, chosen in settings.items():
-        profile = load_profile(chosen.profile)
-        stages = paper_named(paper).module("cells").grid(chosen)
+    for paper, stages in grids.items():
+        profile = load_profile(settings[paper].profile)
         size = partial(run_gigabytes, profile)
         table = plan(stages, seconds_per_step=profile["seconds_per_step"], gigabytes=size)
         most = max(most, kept + peak(stages, size, workers))
         kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)
         tables.append(table)
-    whole = pd.concat(tables, ignore_index=True)
-    print(whole.to_string(index=False, float_format="{:.2f}".format))
-    print(
-        f"at most {whole['hours'].sum():.1f} hours; {kept:.1f} GB for the models that are kept, at "
-        f"most {most:.1f} GB at a time with {workers} worker{'s' * (workers > 1)}; less what the "
-        "store has already"
-    )
-    return 0
+    return pd.concat(tables, ignore_index=True), most
 
 
 def explain_command(options: argparse.Namespace) -> int:

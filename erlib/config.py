@@ -27,7 +27,7 @@ from erlib.catalogue import papers
 from erlib.errors import unknown
 
 SOURCES = ("packaged", "local", "hub")
-PROFILES = ("quick", "cpu", "night", "paper")
+PROFILES = ("quick", "cpu", "night", "gpu", "paper")
 EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")

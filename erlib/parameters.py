@@ -39,6 +39,12 @@ class Settings:
         """Which corpus plays which part, for this source of data."""
         return self.grid["roles"][self.source]
 
+    def source_of(self, corpus: str) -> str:
+        """Where a corpus is read: where the settings say, or locally if the hub cannot give it."""
+        from erlib.data.loading import source_for  # which takes a second: only when it is asked
+
+        return source_for(corpus, self.source)
+
     @property
     def where(self) -> dict[str, Any]:
         """Where the work happens and is kept: what `carry_out` takes."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from captum.attr import DeepLift, IntegratedGradients
@@ -155,7 +156,8 @@ class Explained(nn.Module):
         named = dict(zip(self.request.batch.inputs, inputs, strict=True))
         options = self.request.options
         place = "entry" if options.site == "straight" else options.site
-        output = self.request.classifier.forward(named, **{place: x})
+        at: dict[str, Any] = {place: x}
+        output = self.request.classifier.forward(named, **at)
         return explained(output.logits, target, named["attention_mask"], options.of)
 
 

@@ -63,6 +63,6 @@ def _answers(request: Request, row: int, feature: Tensor, masks: np.ndarray) -> 
         copies = {name: tensor.expand(len(chunk), -1) for name, tensor in inputs.items()}
         copies["input_ids"] = copies["input_ids"].masked_fill(~chunk, pad)
         target = request.target[row].expand(len(chunk), *request.target[row].shape)
-        logits = classifier.forward(copies).logits
+        logits = classifier.forward(copies, maps=False).logits
         answers.append(explained(logits, target, copies["attention_mask"], request.options.of))
     return torch.cat(answers).double().cpu().numpy()

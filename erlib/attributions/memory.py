@@ -30,7 +30,8 @@ def memory_budget(max_memory: int | None, device: torch.device) -> int:
     if max_memory is not None:
         return max_memory
     if device.type == "cuda":
-        return int(SHARE_OF_FREE * torch.cuda.mem_get_info(device)[0])
+        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(SHARE_OF_FREE * (torch.cuda.mem_get_info(device)[0] + held))  # torch's own cache
     return int(SHARE_OF_FREE * psutil.virtual_memory().available)
 
 

@@ -16,6 +16,7 @@ from erlib.data.loading import (
     fingerprint,
     list_corpora,
     load_data,
+    report_or_none,
     select_rows,
 )
 from erlib.data.packages import fetch_all
@@ -35,6 +36,7 @@ __all__ = [
     "fingerprint",
     "list_corpora",
     "load_data",
+    "report_or_none",
     "select_rows",
     "truncated_share",
 ]

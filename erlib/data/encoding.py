@@ -82,6 +82,25 @@ class Batch:
             explanation=moved(self.explanation),
         )
 
+    def texts(self, first: int, last: int) -> Batch:
+        """Those from `first` to before `last`, padded as they are."""
+
+        def some(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor[first:last]
+
+        return replace(
+            self,
+            inputs={name: tensor[first:last] for name, tensor in self.inputs.items()},
+            special=self.special[first:last],
+            segment=self.segment[first:last],
+            word_ids=self.word_ids[first:last],
+            labels=some(self.labels),
+            rationale=some(self.rationale),
+            has_rationale=some(self.has_rationale),
+            ids=self.ids[first:last],
+            explanation=some(self.explanation),
+        )
+
 
 @dataclass(frozen=True)
 class _Example:

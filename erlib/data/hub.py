@@ -8,12 +8,15 @@ directory with parquet files in the same layout works in place of a hub id.
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from erlib.data.absent import MissingCorpus
 from erlib.data.corpora import CorpusInfo, HubEntry
 from erlib.data.rationales import evidence_rationale
 from erlib.data.schema import Row, read_record
 from erlib.data.splits import split_of
+from erlib.hub import reachable
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -29,7 +32,7 @@ def hub_rows(info: CorpusInfo, split: str) -> tuple[list[Row], dict[str, int]]:
     """The rows of one split, and how many were left out by which rule."""
     entry = _entry(info)
     if split not in hub_splits(entry):
-        raise FileNotFoundError(
+        raise MissingCorpus(
             f"corpus '{info.name}' has no split '{split}' on the hub; it has: "
             f"{', '.join(hub_splits(entry))}"
         )
@@ -37,7 +40,9 @@ def hub_rows(info: CorpusInfo, split: str) -> tuple[list[Row], dict[str, int]]:
     shares = {"train": 1 - entry.dev_share, "dev": entry.dev_share}
     dropped: Counter[str] = Counter()
     rows = []
-    for number, raw in enumerate(_load(info, entry, theirs)):
+    found = _load(info, entry, theirs)
+    _check_columns(info, entry, found.column_names)
+    for number, raw in enumerate(found):
         row_id = f"{info.name}-{theirs}-{number}"
         if entry.dev_share and split != "test" and split_of(row_id, shares) != split:
             continue
@@ -46,6 +51,25 @@ def hub_rows(info: CorpusInfo, split: str) -> tuple[list[Row], dict[str, int]]:
         if row is not None:
             rows.append(row)
     return rows, dict(dropped)
+
+
+def _check_columns(info: CorpusInfo, entry: HubEntry, found: list[str]) -> None:
+    if lacking := [column for column in entry.columns.values() if column not in found]:
+        raise MissingCorpus(
+            f"corpus '{info.name}' cannot be had; tried hub: {entry.id} has no column "
+            f"{', '.join(lacking)}, but {', '.join(found)}; to fix: give its revision in "
+            f"corpora.toml, or put {info.name}/<split>.jsonl.gz under ERLIB_DATA"
+        )
+
+
+def hub_columns(info: CorpusInfo, split: str) -> None:
+    """An error if this split's files or columns are not those of the registry; reads no row."""
+    entry = _entry(info)
+    theirs = split if split in entry.splits else "train"
+    if split not in hub_splits(entry):
+        hub_rows(info, split)  # raises
+    found = _load(info, entry, theirs, streaming=True)
+    _check_columns(info, entry, found.column_names or list(next(iter(found))))
 
 
 def _row(
@@ -82,26 +106,30 @@ def _row(
 
 def _entry(info: CorpusInfo) -> HubEntry:
     if info.hub is None:
-        raise FileNotFoundError(
+        raise MissingCorpus(
             f"corpus '{info.name}' has no verified id on the hub; put it under ERLIB_DATA as "
             f"{info.name}/<split>.jsonl.gz and use the local source; original home: {info.home}"
         )
     return info.hub
 
 
-def _load(info: CorpusInfo, entry: HubEntry, split: str) -> Dataset:
+def _load(
+    info: CorpusInfo, entry: HubEntry, split: str, *, streaming: bool = False
+) -> Dataset:
     import datasets
 
     # Naming the files keeps every other loader out, and fetches no other split. The card's sizes
     # are of all splits together, so they are not compared; `data check` shows ours.
-    files, options = {split: entry.splits[split]}, {"verification_mode": "no_checks"}
+    there = Path(entry.id).is_dir() or reachable()
+    files = {split: entry.splits[split]}
+    options = {"verification_mode": "no_checks", "streaming": streaming and there}
     try:
         return datasets.load_dataset(
             entry.id, data_files=files, split=split, revision=entry.revision, **options
         )
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileNotFoundError(
+        raise MissingCorpus(
             f"corpus '{info.name}' cannot be had; tried hub: {entry.id} ({reason}); to fix: run "
             f"`python -m erlib data check --source hub` with access to the hub, or put "
             f"{info.name}/<split>.jsonl.gz under ERLIB_DATA and use the local source"

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from erlib.data import absent
+from erlib.data.absent import MissingCorpus
 from erlib.data.corpora import SOURCES, CorpusInfo, corpora, corpus
-from erlib.data.hub import hub_rows, hub_splits
+from erlib.data.hub import hub_columns, hub_rows, hub_splits
 from erlib.data.known import NeedsCorpus, facts, results_only
 from erlib.data.local import data_dir, local_info, local_rows, local_splits, refuse_shared
 from erlib.data.packaged import packaged_rows, prepare
@@ -57,7 +59,12 @@ def read_split(name: str, split: str, source: str) -> Dataset:
         raise unknown("source", source, SOURCES)
     if split not in SPLITS:
         raise unknown("split", split, SPLITS)
-    return _load(name, split, source, os.environ.get("ERLIB_DATA"))[0]
+    absent.refuse((name, split, source))
+    try:
+        return _load(name, split, source, os.environ.get("ERLIB_DATA"))[0]
+    except MissingCorpus as error:
+        absent.remember((name, split, source), error)
+        raise
 
 
 @lru_cache(maxsize=64)
@@ -93,11 +100,39 @@ def _info(name: str, source: str) -> CorpusInfo:
             f"(--data local); original home: {info.home}",
             "hub": "use the hub source (--data hub)",
         }
-        raise FileNotFoundError(
+        raise MissingCorpus(
             f"corpus '{name}' cannot be had; tried {source}: it is not there; to fix: "
             + ", or ".join(fixes[other] for other in info.sources)
         )
     return info
+
+
+def source_for(name: str, wanted: str) -> str:
+    """`wanted`, or local for a set that the hub does not have, or cannot give while it is there
+    under ERLIB_DATA."""
+    if wanted != "hub":
+        return wanted
+    if known := facts():  # as it was when they were made
+        read = {tuple(json.loads(place)[:2]) for place in known["contents"]}
+        return "local" if (name, "local") in read else "hub"
+    if corpus(name).hub is None:
+        return "local"
+    return _hub_or_local(name, os.environ.get("ERLIB_DATA"))
+
+
+@lru_cache(maxsize=64)
+def _hub_or_local(name: str, where: str | None) -> str:
+    """`where` (ERLIB_DATA) only keeps what was found beside one folder apart from another."""
+    info, here = corpus(name), local_splits(name)
+    assert info.hub is not None
+    if not here:
+        return "hub"
+    try:
+        for split in hub_splits(info.hub):
+            hub_columns(info, split)
+    except MissingCorpus:
+        return "local"
+    return "hub"
 
 
 def splits_of(name: str, source: str) -> list[str]:
@@ -126,6 +161,16 @@ def corpus_report(name: str, source: str = "packaged") -> CorpusReport:
         return CorpusReport(**{**said, "notes": tuple(said["notes"])})
     found = reports[name, source] = _counted(name, source)
     return found
+
+
+def report_or_none(name: str, source: str) -> CorpusReport | None:
+    """The same; nothing of a set that is a hole in this report."""
+    try:
+        return corpus_report(name, source)
+    except MissingCorpus:
+        if not absent.are_holes():
+            raise
+        return None
 
 
 def reports_as_json() -> dict[str, Any]:

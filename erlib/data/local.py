@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from erlib.checks import folder_name
+from erlib.data.absent import MissingCorpus
 from erlib.data.corpora import CorpusInfo, corpora
 from erlib.data.rationales import indexed_rationale, majority, starred_rationale
 from erlib.data.schema import MOST_CLASSES, Row, read_record
@@ -222,7 +223,7 @@ def _bad(path: Path, number: int, problem: str) -> ValueError:
     return ValueError(f"{path}, line {number}: {problem}")
 
 
-def _missing(info: CorpusInfo, split: str) -> FileNotFoundError:
+def _missing(info: CorpusInfo, split: str) -> MissingCorpus:
     root = data_dir()
     wanted = f"{info.name}/{split}.jsonl.gz"
     if root is None:
@@ -231,6 +232,6 @@ def _missing(info: CorpusInfo, split: str) -> FileNotFoundError:
         here = ", ".join(local_splits(info.name)) or "none"
         tried = f"{root / wanted} does not exist (splits there: {here})"
         fix = f"put it there; original home: {info.home}" if info.home else "put it there"
-    return FileNotFoundError(
+    return MissingCorpus(
         f"corpus '{info.name}', split '{split}', cannot be had; tried local: {tried}; to fix: {fix}"
     )

@@ -19,11 +19,12 @@ id.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, NamedTuple
-
-from datasets import Dataset
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from erlib.errors import unknown
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 OF_CLASS, BESIDE, ORDERED = ("indigo", "crimson"), "violet", ("maroon", "turquoise")
 PLANTED = frozenset({*OF_CLASS, BESIDE, *ORDERED})
@@ -67,6 +68,8 @@ def plant(data: Dataset, name: str, split: str) -> Dataset:
         return data
     if "words" not in data.column_names or data.features["label"].num_classes != 2:
         raise ValueError(f"words are planted in single texts of two classes; '{base}' has others")
+    from datasets import Dataset
+
     columns = data[:]
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     made = [_planted(row, rule, split, swapped) for row in rows if not planted_words(row["words"])]

@@ -33,6 +33,7 @@ class Conicity:
         if axis not in AXES:
             raise unknown("axis", axis, AXES)
         self.dim = 1 if axis == "time" else 0
+        self.of_whole_batch = axis == "batch"
         self.mask = mask
 
     def loss(self, step: Step) -> dict[str, Tensor]:

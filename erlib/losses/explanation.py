@@ -111,3 +111,10 @@ class ExplanationLoss:
         weight = step.mask * counts[:, None]
         distance = ((attribution - target).abs() * weight).sum()
         return {self.logged: distance / weight.sum().clamp(min=1)}
+
+    def counted(self, step: Step) -> Tensor:
+        """Tokens, of all texts or of those with a rationale."""
+        annotated = step.batch.has_rationale
+        if self.guide == "input_x_gradient" or annotated is None:
+            return step.mask.sum()
+        return (step.mask * annotated[:, None]).sum()

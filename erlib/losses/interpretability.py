@@ -48,7 +48,8 @@ class Comprehensiveness:
         """The unweighted term under the name `comprehensiveness`."""
         chosen = predicted(step)
         whole = log_probability(step.forward().logits, chosen, step.mask)
-        without = log_probability(without_best(step, drawn_percent(step)), chosen, step.mask)
+        percent = drawn_percent(step, "comprehensiveness")
+        without = log_probability(without_best(step, percent), chosen, step.mask)
         drop = whole - without
         if step.classifier.model.training:
             owed = (step.explanation.r * blame(step, chosen)).sum(dim=1)
@@ -74,7 +75,7 @@ class Sufficiency:
 
     def loss(self, step: Step) -> dict[str, Tensor]:
         """The unweighted term under the name `sufficiency`."""
-        x, t = step.forward().logits, best_alone(step, drawn_percent(step))
+        x, t = step.forward().logits, best_alone(step, drawn_percent(step, "sufficiency"))
         if self.form == "kl":
             return {"sufficiency": prediction_divergence(t, x, step.mask).mean()}  # eq. 17
         chosen = predicted(step)
@@ -95,6 +96,7 @@ class Consistency:
     """
 
     version: ClassVar[int]
+    of_whole_batch: ClassVar[bool] = True
 
     def __init__(self, form: str = "pairs") -> None:
         if form not in CONSISTENCY:
@@ -162,11 +164,11 @@ def prediction_divergence(p: Tensor, q: Tensor, mask: Tensor) -> Tensor:
     return kl(p, q)
 
 
-def drawn_percent(step: Step) -> int:
-    """The share of tokens that are best in this step."""
+def drawn_percent(step: Step, of: str = "percent") -> int:
+    """The share of tokens that are best in this step, drawn once `of` each loss."""
     if not step.classifier.model.training:
         return ON_DEV
-    return PERCENTS[int(torch.randint(len(PERCENTS), ()))]
+    return PERCENTS[int(step.drawn(of, lambda _: torch.randint(len(PERCENTS), ())))]
 
 
 def without_best(step: Step, percent: int) -> Tensor:

@@ -22,12 +22,39 @@ from erlib.models.learned_attention import Explanation, explain
 
 
 class Step:
-    """One batch seen by one model; forward passes are shared by all terms of the objective."""
+    """One batch seen by one model; forward passes are shared by all terms of the objective.
 
-    def __init__(self, classifier: Classifier, batch: Batch) -> None:
+    Where memory is short a pass holds only `at_once` of its texts: the step's `parts`.
+    """
+
+    def __init__(self, classifier: Classifier, batch: Batch, at_once: int | None = None) -> None:
         self.classifier = classifier
         self.batch = batch
+        self.at_once = at_once
+        self.whole: Step | None = None  # of which this is a part, from its text `first` on
+        self.first = 0
         self._passes: list[tuple[tuple[Any, ...], Output]] = []
+        self._drawn: dict[str, Tensor] = {}
+
+    def parts(self) -> Iterator[Step]:
+        """The batch, some texts at a time; the losses of the parts add up to those of the batch."""
+        if self.at_once is None or self.at_once >= len(self.batch.ids):
+            yield self
+            return
+        for first in range(0, len(self.batch.ids), self.at_once):
+            part = Step(self.classifier, self.batch.texts(first, first + self.at_once))
+            part.whole, part.first = self, first
+            yield part
+
+    def drawn(self, name: str, draw: Callable[[Step], Tensor]) -> Tensor:
+        """A number or a tensor of texts that is drawn for the whole batch, whatever its parts."""
+        if self.whole is None:
+            return draw(self)
+        known = self.whole._drawn
+        if name not in known:
+            known[name] = draw(self.whole)
+        found = known[name]
+        return found[self.first : self.first + len(self.batch.ids)] if found.ndim else found
 
     @property
     def mask(self) -> Tensor:
@@ -150,4 +177,25 @@ class Weighted:
             if getattr(part, "only_in_training", False) and not step.classifier.model.training:
                 continue
             for name, value in part.loss(step).items():
-                yield name, weight, value
+                yield name, weight, value if step.whole is None else value * share(part, step)
+
+
+def counted_texts(step: Step) -> Tensor:
+    """How many texts a step has: over what most losses are means."""
+    return torch.tensor(float(len(step.batch.ids)))
+
+
+def share(loss: Objective, part: Step) -> Tensor:
+    """How much of a loss over a batch is that of one of its parts.
+
+    A loss is a mean over what it has `counted`, texts unless it says otherwise; one that compares
+    the texts of a batch with each other is no sum over parts and cannot be taken so.
+    """
+    assert part.whole is not None
+    if getattr(loss, "of_whole_batch", False):
+        raise ValueError(
+            f"{type(loss).__name__} compares the texts of a batch, so that all of them must fit in "
+            "memory at once: take a smaller batch or shorter texts"
+        )
+    counted = getattr(loss, "counted", counted_texts)
+    return counted(part) / counted(part.whole).clamp(min=1)

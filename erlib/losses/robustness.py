@@ -6,6 +6,7 @@ of the predictions under the perturbation that was found to raise it most.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -72,7 +73,7 @@ class VirtualAdversarial:
         """δ, [batch, token, dim]: `ascents` steps uphill on the divergence from a random start."""
         clean = step.forward()
         entry, logits = clean.entry.detach(), clean.logits.detach()
-        delta = self.sigma * torch.randn_like(entry)
+        delta = self.sigma * step.drawn("start of δ", partial(_normal, entry))
         for _ in range(self.ascents):
             delta.requires_grad_()
             moved = step.classifier.forward(step.batch.inputs, entry=entry + delta).logits
@@ -84,6 +85,11 @@ class VirtualAdversarial:
         if self.project:
             return delta.clamp(-self.epsilon, self.epsilon)
         return delta / (delta.abs().amax(dim=-1, keepdim=True) + self.epsilon)
+
+
+def _normal(like: Tensor, step: Step) -> Tensor:
+    """Drawn for every text of a step, in the width and type of `like` [batch, token, dim]."""
+    return torch.randn(len(step.batch.ids), *like.shape[1:], dtype=like.dtype, device=like.device)
 
 
 def kl(p: Tensor, q: Tensor) -> Tensor:

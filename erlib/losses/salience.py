@@ -45,6 +45,7 @@ class SalienceLoss:
         if kl not in READINGS:
             raise unknown("reading of the KL term", kl, READINGS)
         self.second_softmax, self.squared_sum = READINGS[kl]
+        self.of_whole_batch = self.squared_sum
         self.salience = salience(salience_of, **options)
         self.remembered: dict[Tokens, Tensor] = {}
 

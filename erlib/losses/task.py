@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from erlib.data.encoding import NO_ANSWER
-from erlib.losses.objective import Step, objective
+from erlib.losses.objective import Step, counted_texts, objective
 
 
 @objective("task", version=1)
@@ -25,7 +25,7 @@ class TaskLoss:
             start, end = logits.unbind(-1)  # [batch, token] each
             padding = step.mask == 0
             start, end = (z.masked_fill(padding, float("-inf")) for z in (start, end))
-            charged = (labels[:, 0] != NO_ANSWER).sum().clamp(min=1)  # not texts cut before it
+            charged = self.counted(step).clamp(min=1)
             both = zip((start, end), labels.unbind(-1), strict=True)
             value = sum(cross_entropy(z, y, reduction="sum") for z, y in both) / (2 * charged)
         elif logits.shape[-1] == 1:
@@ -33,3 +33,9 @@ class TaskLoss:
         else:
             value = cross_entropy(logits, labels)
         return {"task": value}
+
+    def counted(self, step: Step) -> Tensor:
+        """Texts; of questions, those whose answer was not cut off."""
+        if step.classifier.task != "span" or step.batch.labels is None:
+            return counted_texts(step)
+        return (step.batch.labels[:, 0] != NO_ANSWER).sum()

@@ -16,14 +16,15 @@ import torch
 from torch import Tensor
 
 from erlib.data.encoding import Encoded
+from erlib.memory import Room
 from erlib.models.classifier import Classifier
 
 Operator = Literal["delete", "pad", "mask"]
 Target = tuple[int, ...]  # (class,), or (start, end) of a span
 
-# Attention maps are kept by every forward pass: layers · heads · rows · length² numbers. This many
-# rows · length² hold MiniLM's maps to 300 MB.
-MAX_CELLS = 2**20
+# rows · length² of a pass, of which each layer has an attention map per head: a core's cache is
+# small, a GPU is not full with less.
+MAX_CELLS, MAX_CELLS_OF_GPU = 2**20, 2**24
 
 
 @dataclass(frozen=True)
@@ -88,22 +89,25 @@ class Witness:
         self.batch_size = batch_size
         self.pad_id = int(classifier.tokenizer.pad_token_id)
         self.answers: dict[Erased, np.ndarray] = {}
+        self.room = Room()
 
     def ask(self, inputs: Sequence[Erased]) -> list[np.ndarray]:
         """The answer to each input; only those not asked before are run."""
         new = [erased for erased in dict.fromkeys(inputs) if erased not in self.answers]
-        for batch in _batches(new, self.batch_size):
-            for erased, row in zip(batch, self._run(batch), strict=True):
-                self.answers[erased] = row if row.ndim == 1 else row[: len(erased.ids)]
+        most = MAX_CELLS if self.classifier.device.type == "cpu" else MAX_CELLS_OF_GPU
+        for batch in _batches(new, self.batch_size, most):
+            for some, answers in self.room.portions(batch, self._run):
+                for erased, row in zip(some, answers, strict=True):
+                    self.answers[erased] = row if row.ndim == 1 else row[: len(erased.ids)]
         return [self.answers[erased] for erased in inputs]
 
     @torch.no_grad()
     def _run(self, batch: Sequence[Erased]) -> np.ndarray:
         tensors = _collate(batch, self.pad_id, self.classifier.device)
-        output = self.classifier.forward(tensors)
+        output = self.classifier.forward(tensors, maps=False)
         if batch[0].blank:
             zeros = torch.zeros_like(output.embeddings)
-            output = self.classifier.forward(tensors, embeddings=zeros)
+            output = self.classifier.forward(tensors, embeddings=zeros, maps=False)
         return _distribution(output.logits, batch).cpu().numpy()
 
 
@@ -119,12 +123,12 @@ def probability(distribution: np.ndarray, target: Target) -> float:
     return float(np.prod([distribution[token, side] for side, token in enumerate(target)]))
 
 
-def _batches(inputs: Sequence[Erased], batch_size: int) -> Iterator[list[Erased]]:
+def _batches(inputs: Sequence[Erased], batch_size: int, most: int) -> Iterator[list[Erased]]:
     """Inputs of similar length together, blank ones apart; fewer rows where texts are long."""
     batch: list[Erased] = []
     for erased in sorted(inputs, key=lambda e: (e.blank, len(e.ids))):
         cells = (len(batch) + 1) * len(erased.ids) ** 2
-        full = len(batch) == batch_size or cells > MAX_CELLS
+        full = len(batch) == batch_size or cells > most
         if batch and (full or erased.blank != batch[0].blank):
             yield batch
             batch = []

@@ -187,14 +187,16 @@ class Classifier:
         embeddings: Tensor | None = None,
         entry: Tensor | None = None,
         gate: Tensor | None = None,
+        maps: bool = True,
     ) -> Output:
         """Run the model on `input_ids` and `attention_mask`, with `token_type_ids` or without.
 
         `embeddings` [B, T, D] replaces the word-embedding lookup: positions and types are still
         added, once. `entry` replaces the embedding block's output. `gate` [B, T] says how much of
         each token attention may see (`erlib.models.gate`); 0 is an attention mask of 0, with a
-        gradient. Positions count from the first token whatever the ids are, so that a token
-        replaced by a pad does not move the others.
+        gradient. Without `maps`, which take the memory of all layers' at once, the output has none.
+        Positions count from the first token whatever the ids are, so that a token replaced by a pad
+        does not move the others.
         """
         body = body_of(self.model)
         mask = inputs["attention_mask"]
@@ -215,12 +217,13 @@ class Classifier:
             states = body(
                 inputs_embeds=embeddings,
                 attention_mask=mask,
-                output_attentions=True,
+                output_attentions=maps,
                 output_hidden_states=True,
                 **segments,
             )
         sparse = "attention_by_order" in self.quirks  # whose maps the library does not give
-        if len(states.attentions) != n_layers and not sparse:  # what fused attention gives: none
+        given = maps and not sparse
+        if given and len(states.attentions) != n_layers:  # what fused attention gives: none
             raise RuntimeError(
                 f"{len(states.attentions)} attention maps for {n_layers} layers; "
                 "the model must run with attn_implementation='eager'"
@@ -230,7 +233,7 @@ class Classifier:
         logits, pooled = self._head(states, mask)
         return Output(
             logits=logits,
-            attentions=states.attentions,
+            attentions=states.attentions if maps else (),
             hidden_states=states.hidden_states,
             embeddings=looked_up,
             entry=embeddings if "double_embedding" in self.quirks else states.hidden_states[0],

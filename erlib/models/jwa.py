@@ -114,6 +114,7 @@ class JWAClassifier(Classifier):
         embeddings: Tensor | None = None,
         entry: Tensor | None = None,
         gate: Tensor | None = None,
+        maps: bool = True,
     ) -> Output:
         """As `Classifier.forward`; attentions is one map [B, 1, 1, T], hidden_states (x, o)."""
         if gate is not None:

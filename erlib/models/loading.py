@@ -47,8 +47,8 @@ from erlib.models.jwa import (
     saved_jwa,
 )
 from erlib.models.learned_attention import EXPLAINERS
+from erlib.models.places import PACKAGED, place_of
 
-NAMES = ("minilm", "smollm2", "jwa")
 RUN = re.compile(r"run:.+|[0-9a-f]{6,16}")
 ALIKE = 0.75  # "minlm" is a misspelling, "smollm2-360m" a name to look for on the hub
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -227,7 +227,7 @@ def _model_type(directory: Path) -> str | None:
 def _source(name: str) -> Source:
     if name == "minilm":
         return _minilm()
-    return _checkpoint(str(smollm2.folder()) if name == "smollm2" else name)
+    return _checkpoint(str(smollm2.folder()) if name == "smollm2" else place_of(name))
 
 
 def _minilm() -> Source:
@@ -262,17 +262,17 @@ def _checkpoint(name: str) -> Source:
     local = _model_type(Path(name))
     if local is not None:
         family_of(local)
-    elif get_close_matches(name, NAMES, cutoff=ALIKE) or not (
+    elif get_close_matches(name, PACKAGED, cutoff=ALIKE) or not (
         Path(name).is_dir() or HUB_ID.fullmatch(name)
     ):
-        raise unknown("model", name, [*NAMES, "a directory from save_pretrained", "a hub id"])
+        raise unknown("model", name, [*PACKAGED, "a directory from save_pretrained", "a hub id"])
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=False)
         family_of(config.model_type)
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False)
     except OSError as error:
         raise ValueError(
-            f"no model '{name}': not one of {', '.join(NAMES)}, not a directory written by "
+            f"no model '{name}': not one of {', '.join(PACKAGED)}, not a directory written by "
             f"save_pretrained, and the hub did not give it ({str(error).splitlines()[0]})"
         ) from error
     settings = Path(name) / SETTINGS_FILE

@@ -11,6 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from erlib.data.absent import MissingCorpus
 from erlib.data.known import NeedsCorpus
 from erlib.reports.markup import Html
 from erlib.reports.style import figure_style, new_figure
@@ -41,15 +42,15 @@ def or_hole(
     shown: Callable[[str], Made],
 ) -> Callable[[Callable[Given, Made]], Callable[Given, Made]]:
     """For what is made in the notebook itself: where a run that it needs failed, its own steps
-    diverge, or it needs texts and only results are read, `shown` makes the artefact of a remark
-    that says so."""
+    diverge, its texts are not there or only results are read, `shown` makes the artefact of a
+    remark that says so."""
 
     def guarded(make: Callable[Given, Made]) -> Callable[Given, Made]:
         @wraps(make)
         def made(*args: Given.args, **options: Given.kwargs) -> Made:
             try:
                 return make(*args, **options)
-            except (RestsOnFailure, Diverged, NeedsCorpus) as error:
+            except (RestsOnFailure, Diverged, NeedsCorpus, MissingCorpus) as error:
                 return shown(str(error))
 
         return made

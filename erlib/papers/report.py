@@ -22,7 +22,8 @@ from matplotlib.figure import Figure
 from erlib import reports
 from erlib.catalogue import Paper, paper
 from erlib.config import ModelSpec, RunSpec
-from erlib.data import corpus_report
+from erlib.data import report_or_none
+from erlib.data.absent import rows_may_be_missing
 from erlib.papers import frozen, rests_on
 from erlib.papers.cells import Cell
 from erlib.papers.evidence import decide_claims
@@ -190,8 +191,9 @@ class Report:
         """
         lines = []
         for corpus in dict.fromkeys(corpora):
-            source = (sources or {}).get(corpus, self.settings.source)
-            found = corpus_report(corpus, source).dropped.items()
+            source = (sources or {}).get(corpus) or self.settings.source_of(corpus)
+            report = report_or_none(corpus, source)
+            found = report.dropped.items() if report else ()
             dropped = ", ".join(f"{n:,} {rule}" for rule, n in found)
             said = plain(f"Left out of {corpus} by rule: {dropped}.")
             lines += [f"* {said}"] if dropped else []
@@ -271,6 +273,7 @@ class Report:
 
 def report(name: str, namespace: Mapping[str, Any]) -> Report:
     """The report of a notebook: call it with `globals()` right after the parameters cell."""
+    rows_may_be_missing()
     return Report(paper(name), settings(name, namespace))
 
 

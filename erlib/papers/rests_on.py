@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pandas as pd
 
+from erlib.data import report_or_none
 from erlib.data.standing import SAMPLE, STAND_IN, standing
 from erlib.papers.cells import Cell, run_behind
 from erlib.papers.grid import runs_of
@@ -15,6 +16,7 @@ from erlib.reports.criteria import Criterion, criteria
 from erlib.reports.markup import counted
 from erlib.training.runs import seedless
 
+NOT_THERE = "not there: its rows are empty"
 Corpus = tuple[str, str]  # name, source
 
 
@@ -29,6 +31,9 @@ def table(study: Study) -> pd.DataFrame:
     """Every corpus of the report, and what it is to the set of its name."""
     rows = []
     for name, source in corpora_of(study.cells):
+        if report_or_none(name, source) is None:
+            rows.append({"corpus": name, "from": "–", "is": NOT_THERE, "why": "see the end"})
+            continue
         found = standing(name, source)
         rows.append({"corpus": name, "from": source, "is": found.word, "why": found.why})
     return pd.DataFrame(rows)
@@ -69,8 +74,9 @@ def cells_of(study: Study, claim: Criterion) -> list[Cell]:
 
 def _standing(cells: Iterable[Cell]) -> Iterator[str]:
     every = corpora_of(cells)
+    there = [one for one in every if report_or_none(*one)]
     for word, said in ((STAND_IN, "a stand-in"), (SAMPLE, "a sample")):
-        names = [name for name, source in every if standing(name, source).word == word]
+        names = [name for name, source in there if standing(name, source).word == word]
         if names:
             part = " in part" if len(names) < len(every) else ""
             yield f"Rests{part} on {said}: {', '.join(sorted(names))}."

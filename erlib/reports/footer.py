@@ -14,7 +14,7 @@ from erlib.provenance import environment
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, reports_folder, write_whole
 from erlib.reports.markup import Html
-from erlib.training.listing import failed_lines, run_label, vanished_words
+from erlib.training.listing import absent_lines, failed_lines, run_label, vanished_words
 from erlib.training.store import Store, open_store
 
 HOLES = "The cells that would rest on these are empty."
@@ -50,6 +50,7 @@ def footer(
         "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
         "failed": failed_lines(open_store(store), runs, evals),
         "lacking": _lacking(open_store(store), {"runs": runs, "evals": evals}),
+        "absent": absent_lines(open_store(store), runs, evals),
         "environment": environment(device),
     }
     path = _file(paper, profile, root)
@@ -107,6 +108,8 @@ def footer_html(made: dict[str, Any]) -> Html:
         entries["Failed"] = f"{HOLES} {'; '.join(failed)}"
     if lacking := made.get("lacking"):
         entries["Not there yet"] = f"{HOLES} {_hashes(lacking)}"
+    if absent := made.get("absent"):
+        entries["Not there"] = f"{HOLES} {'; '.join(absent)}"
     if unmoved := made.get("unmoved"):
         entries["Without effect"] = "; ".join(unmoved)
     listed = Markup("").join(

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from erlib.data.absent import MissingCorpus
 from erlib.data.known import NeedsCorpus
 from erlib.disk import out_of_room
 from erlib.training.store import Sealed
@@ -97,6 +98,7 @@ def record_failure(folder: Path, error: Exception, last: LastStep | None = None)
         "message": without_paths(str(error)),
         "advice": advice(error),
         "rests_on": error.name if isinstance(error, RestsOnFailure) else None,
+        **({"absent": True} if isinstance(error, MissingCorpus) else {}),
         "step": last.step if last else None,
         "terms": None if terms is None else {name: _json(x) for name, x in terms.items()},
         "traceback": without_paths("".join(traceback.format_exception(error))),
@@ -117,6 +119,8 @@ def advice(error: Exception) -> str:
         if error.status == FAILED:
             return f"see {error.name}"
         return "no epoch of that run met its checkpoint rule: change the rule, or leave this out"
+    if isinstance(error, MissingCorpus):
+        return "start again when it is there"
     if isinstance(error, Diverged):
         return "lower the learning rate or the weight of a term"
     if isinstance(error, WorkerKilled) or _out_of_memory(error):

@@ -24,7 +24,7 @@ from erlib.models import jwa
 from erlib.models.heads import HEADS
 from erlib.models.learned_attention import EXPLAINERS, VERSION
 from erlib.training.evaluations import check_protocol, kind
-from erlib.training.rows import content_at, content_of, contents
+from erlib.training.rows import content_of, contents, fingerprint_at
 from erlib.training.students import answers, explanations
 from erlib.training.updates import update_class
 
@@ -56,7 +56,7 @@ def _by_text(name: Callable[[Spec], str]) -> Callable[[Spec], str]:
 
 def forget_names() -> None:
     """Begin anew with `contents`."""
-    content_at.cache_clear()
+    fingerprint_at.cache_clear()
     run_hash.cache_clear()  # type: ignore[attr-defined]
     eval_hash.cache_clear()  # type: ignore[attr-defined]
     contents.clear()

@@ -109,8 +109,12 @@ def remarks(run: Sealed) -> list[str]:
 
 
 def failed_words(sealed: Sealed) -> str:
-    """Why it failed and what can be done; empty if it did not, or only because another did."""
-    if sealed.status != FAILED or is_lacking(sealed) or sealed.read(FAILURE_FILE)["rests_on"]:
+    """Why it failed and what can be done; empty if it did not, or only because another did or its
+    texts are not there, which is said once for all of them (`absent_lines`)."""
+    if sealed.status != FAILED or is_lacking(sealed):
+        return ""
+    failure = sealed.read(FAILURE_FILE)
+    if failure["rests_on"] or failure.get("absent"):
         return ""
     return f"failed. {why(sealed)}"
 
@@ -119,15 +123,30 @@ def failed_lines(store: Store, runs: Iterable[str], evals: Iterable[str] = ()) -
     """A line for each of these runs that failed, and for each evaluation that failed of itself:
     hash, description, why and what can be done. What is not there where only results are read has
     not failed."""
-    found = [store.get("runs", name) for name in runs]
-    found += [_cause(store, store.get("evals", name)) for name in evals]
-    failed = dict.fromkeys(
-        sealed for sealed in found if sealed and sealed.status == FAILED and not is_lacking(sealed)
-    )
     return [
         f"{s.name}: {(run_label if s.path.parent.name == 'runs' else eval_label)(s)}: {why(s)}"
-        for s in failed
+        for s in _failed(store, runs, evals)
+        if not is_lacking(s) and not _absent(store, s)
     ]
+
+
+def absent_lines(store: Store, runs: Iterable[str], evals: Iterable[str] = ()) -> list[str]:
+    """What was not there for these runs and evaluations, and what would mend it."""
+    found = (_absent(store, s) for s in _failed(store, runs, evals))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def _absent(store: Store, failed: Sealed) -> str:
+    """Which set was not there; empty if something else was the cause."""
+    cause = _cause(store, failed)
+    failure = cause.read(FAILURE_FILE) if cause and cause.status == FAILED else {}
+    return str(failure["message"]) if failure.get("absent") else ""
+
+
+def _failed(store: Store, runs: Iterable[str], evals: Iterable[str]) -> list[Sealed]:
+    found = [store.get("runs", name) for name in runs]
+    found += [_cause(store, store.get("evals", name)) for name in evals]
+    return list(dict.fromkeys(s for s in found if s and s.status == FAILED))
 
 
 def _cause(store: Store, sealed: Sealed | None) -> Sealed | None:

@@ -18,8 +18,9 @@ import torch
 from datasets import Dataset
 
 from erlib.config import DataSpec, ModelSpec, RunSpec
-from erlib.data.encoding import Encoded, batch_indices
+from erlib.data.encoding import Batch, Encoded, batch_indices
 from erlib.losses import Step, Weighted
+from erlib.memory import Room
 from erlib.models import Classifier, load_classifier
 from erlib.models.learned_attention import calibrate
 from erlib.models.precision import training_in
@@ -40,6 +41,7 @@ from erlib.training.store import VANISHED
 from erlib.training.updates import make_update
 from erlib.training.vanishing import Watched
 
+Terms = Mapping[str, torch.Tensor]
 Resolve = Callable[[DataSpec, str, int | None], Dataset]  # description, split, how many → rows
 
 
@@ -50,13 +52,16 @@ def train(
     on_step: Callable[[Mapping[str, float] | None, int], None],
     start: Path | None = None,
     resolve: Resolve = rows_of,
+    room: Room | None = None,
 ) -> str:
     """Train `spec` into `folder`, resuming what is there; "done", or "lost" without a model.
 
     `start` is the folder of the finished run that `spec.start` names; `resolve` finds the rows of
-    a description (rationales need the store). `on_step` is called with a step's losses (None: of an
+    a description (rationales need the store). `room` learns how many texts of a batch fit in memory
+    at once. `on_step` is called with a step's losses (None: of an
     earlier attempt) and how many were done. A loss that is no number any more raises `Diverged`.
     """
+    room = room or Room()
     rows = {
         "train": resolve(spec.data, "train", spec.data.train_rows),
         "dev": resolve(spec.data, "dev", spec.data.dev_rows),
@@ -99,14 +104,19 @@ def train(
         losses: list[dict[str, float]] = []
         order = batch_indices(lengths, size, seed=epoch_seed(spec.seed, epoch), mixed=mixed)
         for index, chosen in enumerate(order):
-            step = Step(classifier, classifier.batch([texts[i] for i in chosen]))
+            batch, number = classifier.batch([texts[i] for i in chosen]), index
+            number += epoch * steps_per_epoch
+
+            def apply(at_once: int | None, batch: Batch = batch, number: int = number) -> Terms:
+                return update.apply(objective, Step(classifier, batch, at_once), number)
+
             with precisely():
-                terms = update.apply(objective, step, epoch * steps_per_epoch + index)
+                terms = room.fitted(len(chosen), apply)
             losses.append({name: value.item() for name, value in terms.items()})
             on_step(losses[-1], 1)
             refuse_divergence(losses[-1], "loss", f"epoch {epoch + 1}, step {index + 1}")
         classifier.eval()
-        scores = dev_scores(classifier, held_out, objective, size, mixed)
+        scores = dev_scores(classifier, held_out, objective, size, mixed, room)
         refuse_divergence(scores, "dev_loss", f"epoch {epoch + 1}")
         row: dict[str, Any] = {"epoch": epoch + 1, **train_summary(losses), **scores}
         if objective.vanished:
@@ -149,6 +159,7 @@ def dev_scores(
     objective: Weighted,
     batch_size: int,
     mixed: bool,
+    room: Room,
 ) -> dict[str, float]:
     """Mean of batch means for each term, the task's own scores, and `dev_chance_p`: how likely
     these are for a model that has learnt nothing. On held-out texts.
@@ -159,14 +170,28 @@ def dev_scores(
     answers: list[dict[str, object]] = []
     for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size, mixed=mixed):
         some = [texts[i] for i in chosen]
-        step = Step(classifier, classifier.batch(some))
-        terms = objective.loss(step)
-        losses.append({name: value.item() for name, value in terms.items()})
-        answers += predicted_rows(step.forward().logits.detach(), step.mask, some)
+        measure = partial(_measured, classifier, objective, some)
+        terms, answered = room.fitted(len(some), measure)
+        losses.append(terms)
+        answers += answered
     means = {f"dev_{n}": sum(x[n] for x in losses) / len(losses) for n in losses[0]}
     table = pd.DataFrame(answers)
     scores = {**task_scores(table), "chance_p": chance_p(table)}
     return {**means, **{f"dev_{n}": value for n, value in scores.items()}}
+
+
+def _measured(
+    classifier: Classifier, objective: Weighted, texts: list[Encoded], at_once: int | None
+) -> tuple[dict[str, float], list[dict[str, object]]]:
+    """The losses of a batch and its answers, in passes of so many texts."""
+    losses: dict[str, float] = {}
+    answers: list[dict[str, object]] = []
+    for part in Step(classifier, classifier.batch(texts), at_once).parts():
+        for name, value in objective.loss(part).items():
+            losses[name] = losses.get(name, 0.0) + value.item()
+        own = texts[part.first : part.first + len(part.batch.ids)]
+        answers += predicted_rows(part.forward().logits.detach(), part.mask, own)
+    return losses, answers
 
 
 def evaluate_epoch(spec: RunSpec, classifier: Classifier, folder: Path, resolve: Resolve) -> None:

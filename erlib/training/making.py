@@ -18,6 +18,7 @@ import pandas as pd
 from datasets import Dataset
 
 from erlib.config import DataSpec, EvalSpec, RunSpec, canonical
+from erlib.memory import Room
 from erlib.metrics.fresh import extracted
 from erlib.models import Classifier, load_classifier
 from erlib.provenance import measured
@@ -100,7 +101,11 @@ def make_run(
             facts["precision"] = spec.optimiser.precision
             facts["resumed"] = any(folder.glob("state-*"))
             start = finished(store, spec.start, device).path if spec.start else None
-            return train(spec, folder, device, on_step, start, rows)
+            room = Room()
+            status = train(spec, folder, device, on_step, start, rows, room)
+            if room.at_once is not None:
+                facts["texts_at_once"] = room.at_once
+            return status
 
     sealed = store.make("runs", name, sealing_failures(work, last))
     if model and sealed.dropped:

@@ -100,6 +100,11 @@ class PilotUpdate(PlainUpdate):
 
     def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
         """One step of teacher and student on the batch."""
+        if step.at_once is not None:
+            raise ValueError(
+                "a student's step is no sum over texts, so that a batch must fit in memory at "
+                "once: take a smaller batch or shorter texts"
+            )
         calibrate(self.student, step.batch.inputs)
         teacher = Teacher(step)
         with torch.set_grad_enabled(any(weight for weight, _ in objective.parts)):

@@ -10,6 +10,7 @@ from datasets import Dataset
 
 from erlib.config import DataSpec
 from erlib.data import fingerprint, select_rows
+from erlib.data.absent import ABSENT, MissingCorpus, are_holes
 from erlib.data.known import NeedsCorpus, facts, results_only
 from erlib.data.loading import read_split
 from erlib.data.preparation import prepared
@@ -40,9 +41,16 @@ def content_of(data: DataSpec, split: str, rows: int | None) -> str:
 
 
 def size_of(data: DataSpec, split: str, rows: int | None) -> int:
-    """How many rows that are."""
+    """How many rows that are; none of a set that is a hole."""
     place = place_of(data, split, rows)
-    return len(_said(place)["ids"] if facts() else _rows_at(place))
+    if facts():
+        return len(_said(place)["ids"])
+    try:
+        return len(_rows_at(place))
+    except MissingCorpus:
+        if not are_holes():
+            raise
+        return 0
 
 
 @lru_cache(maxsize=64)
@@ -54,11 +62,21 @@ def _rows_at(place: Place) -> Dataset:
     return select_rows(part_of(texts, split) if part else texts, rows)
 
 
-@lru_cache(maxsize=1024)
 def content_at(place: Place) -> str:
     """The fingerprint of the rows of this place, of the texts or as an archive has it."""
-    contents[place] = _said(place)["fingerprint"] if facts() else fingerprint(_rows_at(place))
+    try:
+        contents[place] = fingerprint_at(place)
+    except MissingCorpus:
+        if not are_holes():
+            raise
+        contents[place] = ABSENT
     return contents[place]
+
+
+@lru_cache(maxsize=1024)
+def fingerprint_at(place: Place) -> str:
+    """The same, where there are rows."""
+    return _said(place)["fingerprint"] if facts() else fingerprint(_rows_at(place))
 
 
 contents: dict[Place, str] = {}  # the places that this process asked for
@@ -67,7 +85,10 @@ contents: dict[Place, str] = {}  # the places that this process asked for
 def contents_as_json() -> dict[str, Any]:
     """As an archive keeps them, with the ids of the rows."""
     return {
-        json.dumps(place): {"fingerprint": found, "ids": _rows_at(place)["id"][:]}
+        json.dumps(place): {
+            "fingerprint": found,
+            "ids": [] if found == ABSENT else _rows_at(place)["id"][:],
+        }
         for place, found in contents.items()
     }
 

@@ -81,6 +81,17 @@ def linear_schedule(step: int, total: int, warmup: float) -> float:
     return max(0.0, (total - step) / max(1, total - rising))
 
 
+def summed(step: Step, losses_of: Callable[[Step], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The losses of a step, part by part, and the gradients of their `loss` added up."""
+    found: dict[str, Tensor] = {}
+    for part in step.parts():
+        losses = losses_of(part)
+        losses["loss"].backward()
+        for name, value in losses.items():
+            found[name] = found[name] + value.detach() if name in found else value.detach()
+    return found
+
+
 @strategy("plain", version=2)
 class PlainUpdate:
     """AdamW on the weighted sum of all losses, with one learning rate per parameter group.
@@ -123,14 +134,19 @@ class PlainUpdate:
 
     def apply(self, objective: Weighted, step: Step, number: int) -> dict[str, Tensor]:
         """One descent step on the weighted sum."""
-        losses = objective.loss(step)
-        self.descend(losses["loss"], number)
+        self.optimiser.zero_grad(set_to_none=True)
+        losses = summed(step, objective.loss)
+        self.move(number)
         return losses
 
     def descend(self, loss: Tensor, number: int) -> None:
         """One AdamW step on `loss`, at the schedule's learning rate."""
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
+        self.move(number)
+
+    def move(self, number: int) -> None:
+        """One AdamW step by the gradients that are there."""
         if self.spec.clip is not None:
             torch.nn.utils.clip_grad_norm_(self._parameters(), self.spec.clip)
         for group, lr in zip(self.optimiser.param_groups, self.rates, strict=True):
@@ -209,14 +225,21 @@ class ConstrainedUpdate(PlainUpdate):
         with torch.no_grad():
             self.multiplier.clamp_(min=0)
         used = self.multiplier.detach().clone()
-        losses = objective.loss(step)
         self.ascent.zero_grad(set_to_none=True)
-        lagrangian = losses["loss"] + self.multiplier * (losses[self.term] - self.bound)
-        self.descend(lagrangian, number)
+        self.optimiser.zero_grad(set_to_none=True)
+
+        def lagrangian(part: Step) -> dict[str, Tensor]:
+            losses = objective.loss(part)
+            bound = self.bound if part.first == 0 else 0.0  # once for the whole batch
+            violated = losses[self.term] - bound
+            return {**losses, "loss": losses["loss"] + self.multiplier * violated}
+
+        losses = summed(step, lagrangian)
+        self.move(number)
         for group in self.ascent.param_groups:
             group["lr"] = self.lr * self.factor(number)
         self.ascent.step()
-        return {**losses, "loss": lagrangian, "multiplier": used}
+        return {**losses, "multiplier": used}
 
     def tensors(self) -> dict[str, Tensor]:
         """The state of both optimisers, and α."""

@@ -22,7 +22,7 @@ from tests import corpus
 
 
 def forget():
-    for cached in (rows._rows_at, rows.content_at, identity.run_hash, identity.eval_hash):
+    for cached in (rows._rows_at, rows.fingerprint_at, identity.run_hash, identity.eval_hash):
         cached.cache_clear()
 
 
@@ -79,7 +79,8 @@ def test_a_new_version_of_the_attribution_that_a_loss_follows_is_a_new_run(
     spec, monkeypatch, loss, guide
 ):
     unguided, own = (replace(spec, objective=(term("task"), *more)) for more in ((), (loss,)))
-    assert "guides" not in identity.run_identity(own)["versions"]  # it was not, and names stay
+    named = "guides" in identity.run_identity(own)["versions"]
+    assert named == (guide not in identity.UNNAMED)  # older runs were not, and names stay
     before = [identity.run_hash(s) for s in (unguided, own)]
     raised = replace(METHODS[guide], version=METHODS[guide].version + 1)
     monkeypatch.setitem(METHODS, guide, raised)

@@ -95,7 +95,7 @@ def data_spec(settings: Settings, model: str, task: Task) -> DataSpec:
     """The texts as the paper reads them: lower-case words with a letter or digit in them."""
     return DataSpec(
         task.corpus,
-        settings.source,
+        settings.source_of(task.corpus),
         settings.grid["max_length"],
         count_of(settings, model, task, "train_rows"),
         settings.grid.get("dev_rows"),

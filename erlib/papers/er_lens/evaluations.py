@@ -71,7 +71,8 @@ def headings(settings: Settings, techniques: Iterable[str]) -> dict[str, str]:
 
 def data_of(settings: Settings, test: TestSet, max_length: int | None = None) -> DataSpec:
     """The texts of a set, cut to the profile's length or to another."""
-    return DataSpec(test.corpus, settings.source, max_length or settings.grid["max_length"])
+    source = settings.source_of(test.corpus)
+    return DataSpec(test.corpus, source, max_length or settings.grid["max_length"])
 
 
 def rows_used(settings: Settings, test: TestSet) -> int | None:

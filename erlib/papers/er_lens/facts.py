@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from erlib.data import corpus_report
+from erlib.data import report_or_none
 from erlib.papers.er_lens import kendall
 from erlib.papers.er_lens.audit import table as audit_table
 from erlib.papers.er_lens.effects import Change, auc_changes, changes, f1_changes, outside
@@ -35,7 +35,8 @@ UNGUIDED = tuple(x for x in TECHNIQUES if x != "ATT")
 def rationales(study: Study) -> Facts:
     """Where the rationales of each corpus come from."""
     corpora = dict.fromkeys(t.corpus for t in test_sets(study.settings))
-    kinds = {name: corpus_report(name, study.settings.source).rationale for name in corpora}
+    reports = (report_or_none(name, study.settings.source_of(name)) for name in corpora)
+    kinds = {report.name: report.rationale for report in reports if report}
     said = [
         f"those of {', '.join(n for n, k in kinds.items() if k == kind)} are {KINDS[kind]}"
         for kind in dict.fromkeys(filter(None, kinds.values()))

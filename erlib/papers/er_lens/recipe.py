@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from erlib.data import corpus_report, load_data, truncated_share
+from erlib.data.absent import MissingCorpus
 from erlib.models import load_classifier
 from erlib.papers.er_lens.evaluations import TestSet, data_of, rows_used, test_sets
 from erlib.papers.er_lens.systems import (
@@ -45,8 +46,11 @@ def texts(study: Study) -> pd.DataFrame:
     classifier, sets = load_classifier(settings.grid["model"]), test_sets(settings)
     rows = []
     for test in [replace(sets[0], split="train"), *sets]:
-        data = data_of(settings, test)
-        found = rows_of(data, test.split, rows_used(settings, test))
+        source, data = settings.source_of(test.corpus), data_of(settings, test)
+        try:
+            found = rows_of(data, test.split, rows_used(settings, test))
+        except MissingCorpus:
+            continue
         encoded = classifier.encode(found, max_length=data.max_length)
         lengths = [len(t.input_ids) for t in encoded]
         marked = [np.mean(t.rationale) for t in encoded if t.rationale is not None]
@@ -56,7 +60,7 @@ def texts(study: Study) -> pd.DataFrame:
                 "set": f"{test.corpus} {test.split}",
                 "in the place of": _places(test),
                 "texts": len(encoded),
-                "of": len(load_data(test.corpus, split=test.split, source=settings.source)),
+                "of": len(load_data(test.corpus, split=test.split, source=source)),
                 "paper's texts": theirs(test.split),
                 "% positive": 100 * np.mean([t.label for t in encoded]),
                 "paper's %": theirs("pct_positive"),
@@ -65,7 +69,7 @@ def texts(study: Study) -> pd.DataFrame:
                 "longest": max(lengths),
                 "paper's longest": theirs("max_len"),
                 "% cut": 100 * truncated_share(encoded),
-                "rationales": corpus_report(test.corpus, settings.source).rationale or "none",
+                "rationales": corpus_report(test.corpus, source).rationale or "none",
                 "% marked": 100 * np.mean(marked) if marked else np.nan,
             }
         )

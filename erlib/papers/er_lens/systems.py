@@ -215,7 +215,7 @@ def _base(settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING)
         options["betas"] = tuple(options["betas"])
     rows = grid.get("train_rows"), grid.get("dev_rows")
     return RunSpec(
-        data=DataSpec(corpus, settings.source, grid["max_length"], *rows),
+        data=DataSpec(corpus, settings.source_of(corpus), grid["max_length"], *rows),
         model=ModelSpec(grid["model"], head="er", layers=grid.get("layers")),
         # L_expl depends on length: the smallest loss of batches of one length, of which bounds are
         # made, would be that of the longest texts.

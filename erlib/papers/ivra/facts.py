@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from erlib.data import corpus_report
+from erlib.data import report_or_none
 from erlib.papers.holes import remark_of
 from erlib.papers.ivra import systems
 from erlib.papers.ivra.audit import collusion_table
@@ -34,12 +34,13 @@ def data(study: Study) -> Facts:
     """Which corpus stands for which set, whence the rationales, where there is no transfer."""
     settings, every = study.settings, systems.sets(study.settings)
     plausible = settings.roles["plausibility"]
-    kind = corpus_report(plausible, settings.source).rationale or ""
+    report = report_or_none(plausible, settings.source_of(plausible))
+    kind = (report and report.rationale) or ""
     classes = [x.task for x in systems.learners(settings, BASES[0]) if not x.task.spans]
     alone = [t.paper for t in classes if systems.transfer_target(settings, t) is None]
     return {
         "stands": ", ".join(f"{task.corpus} for {task.paper}" for task in every),
-        "sources": {task.corpus: task.source or settings.source for task in every},
+        "sources": {task.corpus: systems.source_of(settings, task) for task in every},
         "plausible": plausible,
         "rationales": RATIONALES.get(kind, kind),
         "alone": ", ".join(alone) or "none",

@@ -175,11 +175,16 @@ def recipe(learner: Learner, stage: str = "full") -> Sizes:
     return found if stage == "full" else {**found, **grid.get(stage, {})}
 
 
+def source_of(settings: Settings, task: Task) -> str:
+    """Where a task's corpus is read: where its role says, or where the settings find it."""
+    return task.source or settings.source_of(task.corpus)
+
+
 def data_spec(learner: Learner, sizes: Sizes, taught: Teaching | None = None) -> DataSpec:
     """The texts of a run; with `taught`, a student's."""
     return DataSpec(
         learner.task.corpus,
-        learner.task.source or learner.settings.source,
+        source_of(learner.settings, learner.task),
         sizes["max_length"],
         sizes.get("train_rows"),
         sizes.get("dev_rows"),

@@ -164,7 +164,7 @@ def data_spec(settings: Settings, this: Set, extract: Extraction | None = None) 
     grid = settings.grid
     return DataSpec(
         this.corpus,
-        settings.source,
+        settings.source_of(this.corpus),
         grid.get("max_length_of", {}).get(this.paper, grid["max_length"]),
         grid.get("train_rows"),
         grid.get("dev_rows"),

@@ -10,6 +10,7 @@ import pandas as pd
 
 from erlib.attributions import Attribution, attribute_encoded
 from erlib.data import load_data, truncated_share
+from erlib.data.absent import MissingCorpus
 from erlib.metrics.ranking import at_least_one, best_first
 from erlib.models import load_classifier
 from erlib.papers.holes import as_table, as_text, or_hole
@@ -38,7 +39,10 @@ def table_data(study: Study) -> pd.DataFrame:
         data = run_spec(settings, "Baseline", this.paper, settings.seeds[0]).data
         tested = settings.grid.get("test_rows", {}).get("core" if this.paper == "SST" else "wide")
         for split, count in (("train", data.train_rows), ("test", tested)):
-            used = rows_of(data, split, count)
+            try:
+                used = rows_of(data, split, count)
+            except MissingCorpus:
+                continue
             texts = classifier.encode(used, max_length=data.max_length)
             shares = np.bincount([t.label or 0 for t in texts]) / len(texts)
             names = used.features["label"].names
@@ -47,7 +51,7 @@ def table_data(study: Study) -> pd.DataFrame:
                     "stands for": this.paper,
                     "set": f"{this.corpus} {split}",
                     "texts": len(texts),
-                    "of": len(load_data(this.corpus, split=split, source=settings.source)),
+                    "of": len(load_data(this.corpus, split=split, source=data.source)),
                     "classes": ", ".join(f"{n} {100 * s:.0f} %"
                                          for n, s in zip(names, shares, strict=False)),
                     "mean length": np.mean([len(t.input_ids) for t in texts]),

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from erlib.data import load_data
+from erlib.data import load_data, report_or_none
 from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.cells import Reading
 from erlib.papers.holes import as_table, or_hole
@@ -62,6 +62,8 @@ def table_5(study: Study) -> Table:
     """The data: words per text, classes, and how many of the texts this profile uses."""
     shown, numbers = [], []
     for task in tasks(study.settings):
+        if report_or_none(task.corpus, task.source) is None:
+            continue
         sizes = recipe_of(study.settings, task)
         data = baseline_runs(study.settings, task)[0].data
         words: list[int] = []

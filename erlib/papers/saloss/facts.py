@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from scipy.stats import binomtest
 
-from erlib.data import corpus_report
+from erlib.data import report_or_none
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
 from erlib.papers.means import Facts, means
 from erlib.papers.saloss.cells import FRESH_COLUMNS, SHAPES, chosen, search_fractions, searched
@@ -20,7 +20,8 @@ NAMES = {"TextRank": "TextRank", "TFIDF": "TF-IDF", "ChiSquared": "χ²"}
 def data(study: Study) -> Facts:
     """Which corpus stands for which set, the length of rationales, and what rules left out."""
     every = tasks(study.settings)
-    dropped = {t.corpus: corpus_report(t.corpus, t.source).dropped for t in every}
+    reports = (report_or_none(t.corpus, t.source) for t in every)
+    dropped = {report.name: report.dropped for report in reports if report}
     return {
         "stands": ", ".join(f"{t.corpus} for {t.paper}" for t in every),
         "ratios": ", ".join(f"{t.paper} {t.percent} %" for t in every),

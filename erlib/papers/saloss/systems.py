@@ -29,7 +29,6 @@ from erlib.config import (
     Term,
     term,
 )
-from erlib.data import corpora
 from erlib.errors import unknown
 from erlib.parameters import Settings
 from erlib.reports.paper_numbers import paper_table
@@ -104,15 +103,11 @@ class Task:
 
 
 def tasks(settings: Settings) -> list[Task]:
-    """The five tasks in the paper's order.
-
-    A corpus that the wanted source does not have (Evidence Inference is not on the hub) is read
-    from the local folder.
-    """
+    """The five tasks in the paper's order."""
     found = []
     for role, (paper, percent) in ROLES.items():
         corpus = settings.roles[role]
-        source = settings.source if settings.source in corpora()[corpus].sources else "local"
+        source = settings.source_of(corpus)
         core = role in settings.grid["core"]
         found.append(Task(role, paper, corpus, source, percent, paper_weights()[paper], core))
     return found

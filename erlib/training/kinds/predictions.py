@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import torch
 
 from erlib.attributions.attribute import explaining
 from erlib.data.encoding import Encoded, batch_indices
+from erlib.memory import Room
 from erlib.metrics.learnt import classes_p, spans_p
 from erlib.metrics.task import accuracy, f1_binary, f1_macro, majority_share
 from erlib.models import Classifier
@@ -18,12 +21,17 @@ from erlib.training.evaluations import Evaluation, evaluation
 def predict(classifier: Classifier, texts: list[Encoded], batch_size: int = 64) -> pd.DataFrame:
     """Gold and predicted classes with probabilities, or spans, in the order of `texts`."""
     rows: dict[int, dict[str, object]] = {}
-    for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
+    room = Room()
+
+    def answer(chosen: Sequence[int]) -> list[dict[str, object]]:
         some = [texts[i] for i in chosen]
         batch = classifier.batch(some)
-        logits = classifier.forward(batch.inputs).logits
-        answers = predicted_rows(logits, batch.inputs["attention_mask"], some)
-        rows.update(zip(chosen, answers, strict=True))
+        logits = classifier.forward(batch.inputs, maps=False).logits
+        return predicted_rows(logits, batch.inputs["attention_mask"], some)
+
+    for chosen in batch_indices([len(t.input_ids) for t in texts], batch_size):
+        for some, answers in room.portions(chosen, answer):
+            rows.update(zip(some, answers, strict=True))
     return pd.DataFrame([rows[i] for i in range(len(texts))])
 
 
