@@ -6,8 +6,6 @@ import os
 import time
 from functools import cache
 
-import requests
-
 ATTEMPTS, SECONDS = 3, 5
 
 
@@ -16,6 +14,7 @@ def reachable() -> bool:
     """Asked once. If it cannot, this process and those that it starts only look in the cache: each
     further question would be repeated for half a minute."""
     import datasets
+    import requests
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE:
