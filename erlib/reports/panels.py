@@ -40,6 +40,14 @@ def note(axis: Axes, said: str) -> None:
               ha="center", va="center", fontsize=7.5, color="#666666")  # fmt: skip
 
 
+def nothing(said: str) -> Figure:
+    """A figure of one panel that shows nothing."""
+    figure, [[axis]] = new_figure(height=1.2)
+    axis.set_axis_off()
+    note(axis, said)
+    return figure
+
+
 def heat_map(
     axis: Axes, values: pd.DataFrame, shown: str | pd.DataFrame, *, size: float, **options: Any
 ) -> None:

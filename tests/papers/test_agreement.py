@@ -422,6 +422,17 @@ def test_a_failed_run_leaves_holes_and_stops_nothing(settings, seed):
     assert ("SST" in set(data["set"])) == (seed == 2)
 
 
+def test_where_every_run_failed_nothing_stops(settings):
+    found = study_of(settings, failed=lambda run: True)
+    assert texts.table_2_tests(found)["not measured"].item() == "no set has all three variants"
+    for made in (texts.group_tests, texts.correlation_tests, audit.audit_table):
+        assert made(found) is not None, made
+    for figure, _ in (figures.maps(found, "figure-2"), figures.figure_3(found),
+                      figures.curve(found, "figure-4")):  # fmt: skip
+        figure.draw_without_rendering()
+    assert facts.pairs(found, "JWA") == facts.groups(found) == facts.curvature(found) == {}
+
+
 def test_a_text_that_one_variant_has_no_agreement_on_splits_no_row(settings):
     def table(spec):  # Conicity's first text is undefined on JWA's SST
         found = table_of(spec)

@@ -621,6 +621,21 @@ def test_a_failed_run_leaves_a_hole_and_stops_nothing(settings, system, seed):
         assert made(study) is not None, made
 
 
+def test_where_every_measurement_failed_nothing_stops(planted):
+    results = {
+        name: table.assign(status="failed") if "eval" in table else table
+        for name, table in planted.results.items()
+    }
+    study = Planted(planted.paper, planted.settings, results)
+    for name, draw in FIGURES.items():
+        figure, _ = draw(study)
+        figure.draw_without_rendering()
+        assert figure.axes, name
+    told = {name: getattr(facts, name)(study) for name in ("accuracy", "skipped", "erasure")}
+    assert set(map(str, told.values())) == {"{}"}
+    assert facts.agreement(study) and effects.signs(study).size and claims.given(study) == {}
+
+
 def test_a_technique_that_failed_is_missing_and_the_run_is_not(planted):
     run = cells.placed(planted)["Baseline", 0]
     test = evaluations.annotated(planted.settings)["SST-Dev"]

@@ -18,6 +18,7 @@ from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.agreement.agreements import METRICS
 from erlib.papers.agreement.systems import COMPARED, MODELS, VARIANTS, tasks
 from erlib.papers.cells import Reading
+from erlib.papers.holes import as_table
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 
@@ -72,6 +73,8 @@ def table_2_tests(study: Study) -> pd.DataFrame:
             }
             for one, other in permutations(VARIANTS, 2)
         ]
+    if not rows:
+        return as_table("no set has all three variants")
     table = pd.DataFrame(rows)
     table["p"] = holm(table["p"])
     index = ["model", "set", "of", "seeds", "texts", "trained", "variant"]

@@ -54,6 +54,8 @@ def idle_bounds(study: Study) -> Facts:
 def accuracy(study: Study) -> Facts:
     """On dev, of the classifiers."""
     runs = study.runs[study.runs["spec"].isin([cell.run for cell in study.finished("table2")])]
+    if runs.empty:
+        return {}
     found = 100 * runs["dev_accuracy"]
     return {"low": found.min(), "high": found.max(), "majority": 100 * runs["dev_majority"].iloc[0]}
 
@@ -88,10 +90,11 @@ def skipped(study: Study) -> Facts:
     """Texts without a rationale word, of those that attention was taken of."""
     parts = []
     for where, test in annotated(study.settings).items():
-        (spec, *_) = kendall.attributed(study, "Baseline", f"{where}/ATT").values()
-        auc = study.texts(spec)["auc"]
-        parts.append(f"{test.name} {int(auc.isna().sum())} of {len(auc)}")
-    return {"texts": "; ".join(parts)}
+        specs = [*kendall.attributed(study, "Baseline", f"{where}/ATT").values()]
+        if specs:
+            auc = study.texts(specs[0])["auc"]
+            parts.append(f"{test.name} {int(auc.isna().sum())} of {len(auc)}")
+    return {"texts": "; ".join(parts)} if parts else {}
 
 
 def texts(study: Study, *sets: str) -> Facts:

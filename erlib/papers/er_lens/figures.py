@@ -25,7 +25,7 @@ from erlib.papers.er_lens.systems import (
     system_named,
 )
 from erlib.papers.study import Study
-from erlib.reports.panels import Drawn, band, boxes, heat_map, legend_below, note, panels
+from erlib.reports.panels import Drawn, band, boxes, heat_map, legend_below, note, nothing, panels
 from erlib.reports.style import (
     BLACK,
     GREY,
@@ -118,10 +118,7 @@ def layer_maps(
     techniques = techniques or [x for x in TECHNIQUES if x in set(data["technique"])]
     data = data[data["system"].isin(systems) & data["technique"].isin(techniques)]
     if data.empty:
-        figure, [[axis]] = new_figure(height=1.2)
-        axis.set_axis_off()
-        note(axis, "no text has an AUC")
-        return figure, data
+        return nothing("no text has an AUC"), data
     columns, tall = 2, 0.33 * len(systems) + 1.0
     height = -(-len(techniques) // columns) * tall + 0.3
     figure, axes = panels(len(techniques), columns, width=10.5, height=height)
@@ -209,6 +206,8 @@ def erasure(study: Study) -> Drawn:
 def technique_maps(study: Study, where: str) -> Drawn:
     """Figure 10: mean τ between the techniques of each system, on one of the annotated sets."""
     data = kendall.pairs_of_techniques(study, where)
+    if data.empty:
+        return nothing("not measured"), data
     figure, axes = panels(len(CLASSIFIERS), 4, width=10.8, height=5.6)
     with figure_style():
         for axis, system in zip(axes, CLASSIFIERS, strict=True):

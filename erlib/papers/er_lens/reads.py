@@ -80,11 +80,12 @@ def area_under(measure: str) -> Read:
 def erasure_curves(study: Study) -> pd.DataFrame:
     """Of the Baselines: kept (%), the means of both measures over the texts that are not left out,
     seed, technique, and how many texts those are (`texts`, `left_out`)."""
-    curves = []
+    columns = ["kept", *MEASURES, "seed", "technique", "texts", "left_out"]
+    curves = [pd.DataFrame(columns=columns, dtype=float)]
     for cell in study.finished("figure-8"):
         table, out = erased(study, cell.specs), len(left_out(study, cell.specs[1:]))
         means = table.groupby("bin")[list(NORMALISED)].mean().rename(columns=NORMALISED)
         counts = {"texts": table["id"].nunique() - out, "left_out": out}
         means = means.rename_axis("kept").reset_index()
         curves.append(means.assign(seed=cell.seed, technique=cell.row, **counts))
-    return pd.concat(curves, ignore_index=True) if curves else pd.DataFrame()
+    return pd.concat(curves[1:] or curves, ignore_index=True)
