@@ -152,9 +152,14 @@ def run_command(options: argparse.Namespace) -> int:
         from erlib.results import from_archives
         from erlib.training.archive import archive_file
 
-        files = [archive_file(paper, options.profile, project_root()) for paper in chosen]
-        with from_archives(files):
-            return _make_reports(settings, parameters, force=True)
+        files = {paper: archive_file(paper, options.profile, project_root()) for paper in chosen}
+        if not options.only:  # those that are there
+            files = {paper: file for paper, file in files.items() if file.exists()} or files
+        if absent := [paper for paper in chosen if paper not in files]:
+            print(f"erlib: no archive yet of {', '.join(absent)}")
+        with from_archives(list(files.values())):
+            of_files = {paper: settings[paper] for paper in files}
+            return _make_reports(of_files, parameters, force=True)
     refuse_without_gpu(options.profile, options.device)
     if any(chosen.source != "packaged" for chosen in settings.values()):
         settings = _ready(settings)

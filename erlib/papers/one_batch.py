@@ -20,17 +20,19 @@ from torch import Tensor
 
 from erlib.attributions import attribute_encoded
 from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec, Term
+from erlib.data import select_rows
 from erlib.data.encoding import Encoded
+from erlib.data.loading import read_split
 from erlib.losses import Step
 from erlib.models import Classifier, load_classifier
 from erlib.models.learned_attention import calibrate
 from erlib.papers.grid import stage
+from erlib.papers.holes import as_text, or_hole
 from erlib.parameters import Settings
 from erlib.reports.heatmap import heatmap
 from erlib.reports.markup import Html
 from erlib.training.evaluating import per_text
 from erlib.training.loop import label_count
-from erlib.training.rows import rows_of
 from erlib.training.stages import carry_out, listed_in, no_model
 
 DATA = DataSpec("movie_snippets", "packaged", max_length=24)
@@ -50,8 +52,8 @@ class OneBatch:
 
     @cached_property
     def rows(self) -> Dataset:
-        """The four texts, with their labels and rationales."""
-        return rows_of(DATA, SPLIT, TEXTS)
+        """The four texts, with their labels and rationales; also where only results are read."""
+        return select_rows(read_split(DATA.corpus, SPLIT, DATA.source), TEXTS)
 
     @cached_property
     def classifier(self) -> Classifier:
@@ -95,6 +97,7 @@ class OneBatch:
         values = [float(torch.as_tensor(value).detach()) for value in named.values()]
         return pd.DataFrame({"quantity": list(named), "value": values}).round(4)
 
+    @or_hole(as_text)
     def before_and_after(
         self, objective: Sequence[Term], method: str, *, variant: str | None = None, **options: Any
     ) -> Html:

@@ -266,6 +266,8 @@ def search_evals(settings: Settings, runs: Sequence[RunSpec]) -> list[EvalSpec]:
 def search_fractions(results: Results) -> pd.DataFrame:
     """corpus, system, weight, and the fraction of tokens on dev texts, mean over attributions."""
     table = measured_rows(results["search"])
+    if table.empty:
+        return pd.DataFrame(columns=["corpus", "system", "weight", "fraction"])
     runs = [spec.run for spec in table["spec"]]
     found = pd.DataFrame(
         {
