@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -11,8 +14,10 @@ import pytest
 import erlib.papers
 from erlib.catalogue import paper, papers
 from erlib.cli import main
-from erlib.parameters import check_parameters
+from erlib.parameters import PARAMETERS, check_parameters
 from erlib.reports.criteria import criteria
+from erlib.training.stages import carry_out
+from erlib.training.store import Store
 from tests import corpus, tiny
 
 TOY = Path(__file__).parent / "toy" / "guided"
@@ -64,6 +69,32 @@ def test_a_new_paper_is_a_folder_and_a_notebook(root):
     assert claim["our_value"] == pytest.approx(guided["ours"] - baseline["ours"], abs=1e-4)
     assert claim["verdict"] == "holds"
     assert "06_guided.html" in (reports / "index.html").read_text(encoding="utf-8")
+
+
+def test_two_starts_at_once_on_one_store_end_as_one_alone(root):
+    """Each has its kernel; what one trains the other waits for."""
+    command = [sys.executable, "-m", "erlib", "run", "--only=guided", "--data=local", "--seeds=0"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    starts = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    assert [start.wait(500) for start in starts] == [0, 0]
+    given = {**dict.fromkeys(PARAMETERS), "profile": "quick", "data": "local", "seeds": [0]}
+    alone = check_parameters("guided", {**given, "executor": "local", "store": str(root / "alone")})
+    carry_out(paper("guided").module("cells").grid(alone), **alone.where)
+    assert results(root / "store") == results(root / "alone")
+    assert not any(Store(root / "store").verify().values())
+    assert [file.name for file in (root / "notebooks").iterdir()] == ["06_guided.ipynb"]
+    assert len(pd.read_csv(root / "reports/quick/claims.csv")) == 1
+    assert "GU-C1" in (root / "reports/quick/06_guided.html").read_text(encoding="utf-8")
+
+
+def results(store):
+    """All of it but when and how fast it was made."""
+    files = (file for kind in ("runs", "evals") for file in (store / kind).rglob("*"))
+    return {
+        file.relative_to(store): file.read_bytes()
+        for file in files
+        if file.is_file() and file.name not in ("provenance.json", "DONE")
+    }
 
 
 def test_a_setting_that_the_paper_does_not_know_is_refused_before_anything_is_trained(root):

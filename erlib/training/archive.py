@@ -33,6 +33,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from erlib.checks import folder_name
 from erlib.data.known import FACTS_FILE
 from erlib.training.store import KINDS, Results, Store, damage, read_seal
 
@@ -268,6 +269,17 @@ class Archive:
         ]
         if wrong:
             raise ValueError(f"{file} is damaged ({', '.join(wrong)} changed): get it again")
+        for name in self._names():
+            folder_name(f"result or file (in {file})", name)
+
+    def _names(self) -> Iterator[str]:
+        """Every name of a file or folder that is made of it."""
+        yield from self.json("notes.json")
+        for kind in KINDS:
+            for name, entry in self.json(f"{kind}.json").items():
+                yield from (name, *entry["files"], *entry["left"])
+                for path in entry["tables"]:
+                    yield from path.split("/")
 
     def json(self, name: str) -> Any:
         """A member that is JSON."""

@@ -231,3 +231,11 @@ def test_a_remembered_decomposition_is_used_once_more_and_changes_no_score(monke
         attribute(other, tiny.TEXTS[:1], "decompx")
         attribute(classifier, tiny.TEXTS[:1], "decompx")
     assert len(made) == 11  # another model's text is another text
+
+
+def test_a_model_of_one_layer_is_decomposed_too():
+    classifier = tiny.classifier("bert", layers=1)
+    for one in attribute(classifier, tiny.TEXTS, "decompx", level="token", per_layer=True):
+        assert one.layers.shape[0] == 1 and (one.layers[0] == one.scores).all() and one.scores.all()
+    for one in attribute(classifier, tiny.TEXTS, "decompx_classifier"):
+        assert abs(one.completeness_gap) < 1e-5

@@ -113,6 +113,28 @@ def test_pieces_share_their_words_coefficient_and_both_texts_of_a_pair_are_featu
         np.testing.assert_allclose(pieces, score / len(pieces), atol=1e-7)
     assert abs(word.scores[0] - word.scores[3]) > 1e-4  # the same word in two places
 
+    encoded = classifier.encode([pair])
+    masks = np.array([[(m >> i) & 1 for i in range(5)] for m in range(32)], dtype=bool)
+    kept = [
+        dict(zip(zip(word.segment, word.word_ids, strict=True), mask, strict=True))
+        for mask in masks
+    ]
+    pad, ids = classifier.tokenizer.pad_token_id, encoded[0].input_ids
+    copies = [
+        [i if k.get(key, True) else pad for i, key in zip(ids, keys, strict=True)] for k in kept
+    ]
+    p = torch.cat([ask(classifier, encoded, copy) for copy in copies])
+    answers = p[:, int(p[-1].argmax())].numpy()
+    expected = ridge(masks, answers, drawn_masks(5, 500, None)[1])
+    np.testing.assert_allclose(word.scores, expected, atol=1e-5)
+
+
+@torch.no_grad()
+def ask(classifier, encoded, ids):
+    """[1, class] probabilities of a text with other token ids in its places."""
+    inputs = {**classifier.batch(encoded).inputs, "input_ids": torch.tensor([ids])}
+    return classifier.forward(inputs).logits.softmax(-1)
+
 
 def test_sampling_is_seeded_and_more_samples_settle_it(monkeypatch):
     classifier = tiny.classifier("bert")

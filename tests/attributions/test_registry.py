@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from erlib.attributions import METHODS, attribute, attribution_table, method, register
-from erlib.attributions.registry import Scores
+from erlib.attributions.registry import Scores, described
 from erlib.attributions.variants import VARIANTS, Options, options_of
 from tests import tiny
 
@@ -129,3 +129,16 @@ def test_the_table_is_made_from_the_registry_and_documents_attribute():
     assert table.loc["deeplift", "variants"].startswith("captum, hooked")
     assert table.loc["deepshap", "may_equal"] == "input_x_gradient, deeplift"
     assert not table.loc["rollout", "may_equal"]
+
+
+def test_the_table_says_of_each_method_what_it_declares():
+    said = described().split("\n")
+    place = {line.split()[0]: i for i, line in enumerate(said) if line[4:5].strip()}
+    assert list(place) == list(METHODS)
+    for name, declared in METHODS.items():
+        facts = said[place[name] + 1].strip().split("; needs: ")
+        assert facts[0].split(", ")[0] == ("signed" if declared.signed else "unsigned")
+        assert facts[0].split(", ")[1] == declared.scope
+        assert ("per layer" in facts[0]) == declared.per_layer
+        assert ("differentiable" in facts[0]) == declared.differentiable
+        assert facts[1] == (", ".join(declared.needs) or "nothing")

@@ -8,6 +8,7 @@ import os
 import re
 import zipfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from erlib.data.known import VARIABLE, NeedsCorpus
 from erlib.data.loading import load_data
 from erlib.results import from_archives
 from erlib.training import identity, making, rows
-from erlib.training.archive import Archive, narrow, pack, unpack, widen, wordless
+from erlib.training.archive import Archive, _write, narrow, pack, unpack, widen, wordless
 from erlib.training.evaluating import evaluate, per_epoch, per_text
 from erlib.training.runs import run, trained_folder
 from erlib.training.store import Store, open_store
@@ -229,6 +230,22 @@ def test_a_changed_byte_and_another_version_are_refused(packed):
     archive.file.write_bytes(data[:-1000])
     with pytest.raises(ValueError, match="damaged"):
         Archive(archive.file)
+
+
+def test_an_archive_that_was_made_to_write_elsewhere_is_refused(packed):
+    """Whoever makes one can seal it, too."""
+    archive, made = packed[1], packed[1].file.with_name("made.zip")
+    for where, name in product(
+        ["results", "files", "tables", "notes"], ["../../outside", "/outside", "", ".", "a/../../b"]
+    ):
+        members = {n: json.loads(d) for n, d in archive._members.items() if n.endswith(".json")}
+        entry = next(iter(members["evals.json"].values()))
+        places = {**entry, "results": members["runs.json"], "notes": members["notes.json"]}
+        places[where][name] = {"files": {}, "left": {}, "tables": {}}
+        data = {n: json.dumps(d).encode() for n, d in members.items()}
+        _write(made, archive.index, {**archive._members, **data})
+        with pytest.raises(ValueError, match="is no name of a result or file"):
+            Archive(made)
 
 
 def test_what_is_there_stays_and_a_conflict_names_both(packed, tmp_path):
