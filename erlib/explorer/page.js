@@ -128,6 +128,13 @@ function render({ model, el }) {
   button("Save as HTML", () => save(asHtml(root), "explorer.html"));
   button("Save as PNG", async () => save(await asPng(root), "explorer.png"));
 
+  const kinds = { "scores.csv": "CSV", "scores.tex": "LaTeX", "scores.json": "JSON" };
+  const exports = Object.entries(kinds).map(([name, kind]) =>
+    button(`Scores as ${kind}`, () => save(new Blob([model.get("scores")[name]]), name)));
+  function offerScores() {
+    for (const one of exports) one.disabled = !Object.keys(model.get("scores")).length;
+  }
+
   // The text that is shown may be another by the time the kernel hears of it.
   function tell(what) {
     model.send({ ...what, generation: model.get("generation") });
@@ -200,10 +207,12 @@ function render({ model, el }) {
     event.preventDefault(); // Space would scroll
   });
   for (const name of SECTIONS) model.on(`change:${name}`, () => show(name));
+  model.on("change:scores", offerScores);
   model.on("change:removed", strike);
   model.on("change:progress", progress);
   model.on("change:message", say);
   SECTIONS.forEach(show);
+  offerScores();
   progress();
   say();
   return () => clearInterval(ticking);

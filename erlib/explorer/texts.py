@@ -14,6 +14,7 @@ from erlib.data.local import local_info
 from erlib.models import Classifier
 
 Place = tuple[int, int]  # segment, word
+EXAMPLE = "a gripping and funny film , if you can forgive the dull ending ."
 OFFERED = 60  # texts of a corpus to pick from
 
 

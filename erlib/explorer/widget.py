@@ -15,6 +15,7 @@ import ipywidgets
 import traitlets
 
 from erlib.attributions.decompx import decompositions_remembered
+from erlib.errors import unknown
 from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
 from erlib.explorer.models import Model, open_model, trained_runs
@@ -39,6 +40,7 @@ class Page(anywidget.AnyWidget):
     heatmaps = traitlets.Unicode().tag(sync=True)
     agreement = traitlets.Unicode().tag(sync=True)
     curves = traitlets.Unicode().tag(sync=True)
+    scores = traitlets.Dict().tag(sync=True)  # name of a file → its content, of what is shown
     removed = traitlets.List(traitlets.Unicode()).tag(sync=True)  # places of clicked words
     message = traitlets.Unicode().tag(sync=True)  # plain text
     progress = traitlets.Dict().tag(sync=True)  # done, total, doing; empty: nothing to wait for
@@ -143,13 +145,19 @@ class Explorer(ipywidgets.VBox):
         for done, name in enumerate(names):
             self._tell(done, len(names), f"loading {os.path.basename(name)}")
             models.append(open_model(name))
+        classes = [name for model in models for name in model.classes]
+        self.controls.offer_classes(classes)
+        wanted = self.controls.target.value.strip()
+        if wanted and wanted not in classes:
+            raise unknown("class", wanted, classes)
         return models
 
     def _read(self, text: Text, models: Sequence[Model]) -> list[Reading]:
-        readings = []
+        readings: list[Reading] = []
         for done, model in enumerate(models):
             self._tell(done, len(models), f"reading the text, {model.label}")
-            readings.append(Reading(model, text))
+            first = readings[0].target if readings else ""
+            readings.append(Reading(model, text, self.controls.target.value.strip() or first))
         return readings
 
     def _open(self, readings: list[Reading], methods: list[str]) -> None:
@@ -159,6 +167,7 @@ class Explorer(ipywidgets.VBox):
             self.page.generation += 1
             self.page.text = html.text_html(readings[0].text)
             self.page.heatmaps = self.page.agreement = self.page.curves = ""
+            self.page.scores = {}
             self._remove(set())
 
     def _compute(self) -> None:
@@ -189,6 +198,7 @@ class Explorer(ipywidgets.VBox):
             level = self.controls.level.value
             self.page.heatmaps = html.heatmaps_html(self.readings, self._asked, level)
             self.page.agreement = html.agreement_html(self.readings, level)
+            self.page.scores = html.files(self.readings, level)
 
     def _click(self, content: Mapping[str, Any]) -> None:
         """A word was clicked (`place`), or all are to come back (`restore`)."""
