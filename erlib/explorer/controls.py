@@ -44,6 +44,11 @@ class Controls(ipywidgets.VBox):
             "Corpus",
             options=[("type a text, or pick one from …", ()), *corpora],
         )
+        self.look = ipywidgets.Button(
+            description="Look through it",
+            tooltip="the corpus's held-out texts, sorted by disagreement, error or confidence",
+            disabled=True,
+        )
         self.row = _field(ipywidgets.Dropdown, "Its texts", options=[], disabled=True)
         self.first = _field(
             ipywidgets.Textarea, "Text", value=text or EXAMPLE, placeholder="a text", rows=4
@@ -97,7 +102,7 @@ class Controls(ipywidgets.VBox):
             self.runs,
             self.names,
             ipywidgets.HTML("<b>Text</b>"),
-            ipywidgets.HBox([self.corpus, self.row], layout=side),
+            ipywidgets.HBox([self.corpus, self.row, self.look], layout=side),
             ipywidgets.HBox([self.first, self.second], layout=side),
             ipywidgets.HTML("<b>Methods</b>"),
             ipywidgets.HBox([*self.methods.values()], layout=side),
@@ -134,11 +139,12 @@ class Controls(ipywidgets.VBox):
         """Texts to pick from. Nothing is picked at first: what was typed stays."""
         rows = [(_preview(text), text) for text in texts]
         self.row.options = [("pick a text …", None), *rows] if rows else []
-        self.row.disabled = not rows
+        self.row.disabled = self.look.disabled = not rows
 
     def allow(self, *, explain: bool) -> None:
         """Which button can be pressed: Explain, or else Stop."""
         self.go.disabled, self.halt.disabled = not explain, explain
+        self.look.disabled = not (explain and self.row.options)
 
     def _on_filter(self, _: Any) -> None:
         words, chosen = self.filter.value.lower().split(), self.runs.value
@@ -149,10 +155,14 @@ class Controls(ipywidgets.VBox):
         ]
         self.runs.value = chosen
 
+    def pick(self, text: Text) -> None:
+        """Put a corpus's text into the boxes."""
+        self._picked = text
+        self.first.value, self.second.value = text.strings()
+
     def _on_row(self, _: Any) -> None:
         if self.row.value is not None:
-            self._picked = self.row.value
-            self.first.value, self.second.value = self._picked.strings()
+            self.pick(self.row.value)
 
 
 def _field(kind: type[ipywidgets.Widget], label: str, **options: Any) -> ipywidgets.Widget:

@@ -1,7 +1,7 @@
 // The page of results: shows sections of HTML, tells the kernel which word was clicked, and saves
 // what is shown. All HTML comes from the kernel, where every character of a text is escaped.
 
-const SECTIONS = ["text", "predictions", "heatmaps", "agreement", "curves"];
+const SECTIONS = ["survey", "text", "predictions", "heatmaps", "agreement", "curves"];
 const LINES = ".words, .heatmaps .text"; // what words stand in
 const LONGEST = 16000; // pixels: browsers refuse taller canvases
 
@@ -163,7 +163,7 @@ function render({ model, el }) {
 
   function show(name) {
     sections[name].innerHTML = model.get(name);
-    toolbar.hidden = !model.get("text");
+    toolbar.hidden = !model.get("text") && !model.get("survey");
     makeReachable(sections[name]);
     strike();
   }
@@ -192,7 +192,19 @@ function render({ model, el }) {
     message.textContent = model.get("message");
   }
 
+  // Texts without a value come last.
+  function order(by) {
+    const [, sign, name] = /^(-?)(.*)$/.exec(by);
+    const key = (row) => (sign ? -1 : 1) * parseFloat(row.dataset[name]);
+    const body = root.querySelector(".texts tbody");
+    body.append(...[...body.rows].sort((a, b) =>
+      isNaN(key(a)) - isNaN(key(b)) || key(b) - key(a) || 0));
+  }
+
   root.addEventListener("click", (event) => {
+    const { row, order: by } = event.target.dataset;
+    if (row) tell({ row: Number(row) });
+    if (by) order(by);
     const word = event.target.closest("[data-place]");
     if (word) tell({ place: word.dataset.place });
   });

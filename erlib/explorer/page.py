@@ -12,8 +12,10 @@ from markupsafe import Markup
 from erlib.attributions import METHODS, Attribution
 from erlib.explorer.chart import chart_svg, key_html
 from erlib.explorer.reading import Prediction, Reading, label, places
+from erlib.explorer.survey import Survey
 from erlib.explorer.texts import Text
 from erlib.reports.heatmap import FOR, legend_html, line_html
+from erlib.reports.markup import cell_text
 
 CLASSES_SHOWN = 5
 
@@ -279,6 +281,58 @@ def files(readings: Sequence[Reading], level: str) -> dict[str, str]:
         "scores.json": table.to_json(orient="records", force_ascii=False, indent=1),
         "scores.tex": table.to_latex(index=False, escape=True, float_format="%.3f"),
     }
+
+
+def survey_html(found: Survey) -> Markup:
+    """The texts of a corpus, those first on which the scores agree least; and marked words."""
+    table = found.table.sort_values("disagreement", ascending=False, kind="stable")
+    shown = [name for name in table.columns if name != "text"]
+    head = joined([Markup('<th scope="col">{}</th>').format(name) for name in ["text", *shown]])
+    rows = [
+        Markup('<tr data-disagreement="{}" data-error="{}" data-confidence="{}">{}{}</tr>').format(
+            row["disagreement"],
+            row["error"],
+            row["confidence"],
+            Markup('<th scope="row"><button data-row="{}" dir="auto">{}</button></th>').format(
+                number, row["text"]
+            ),
+            joined([Markup("<td>{}</td>").format(cell_text(row[name], 3)) for name in shown]),
+        )
+        for number, row in table.iterrows()
+    ]
+    orders = joined(
+        [
+            Markup('<button data-order="{}">{}</button>').format(name, said)
+            for name, said in (
+                ("disagreement", "most disagreement first"),
+                ("error", "largest error first"),
+                ("-confidence", "least confidence first"),
+            )
+        ]
+    )
+    hint = (
+        f"{len(table)} texts no model was trained on; open one by its text. Error: 1 − probability "
+        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models"
+    )
+    body = Markup(
+        '<div class="toolbar">{}</div><div class="scroll tall"><table class="texts"><thead><tr>{}'
+        "</tr></thead><tbody>{}</tbody></table></div>{}"
+    ).format(orders, head, joined(rows), _marked(found))
+    return _section("The corpus", hint, body)
+
+
+def _marked(found: Survey) -> Markup:
+    """The words marked most, a line for each model, method and class."""
+    line = Markup('<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td dir="auto">{}</td></tr>')
+    lines = [
+        line.format(*key, ", ".join(f"{row.word} {row.share:.2f}" for row in rows.itertuples()))
+        for key, rows in found.words.groupby(["model", "method", "class"], sort=False)
+    ]
+    head = ("model", "method", "predicted class", "words marked most (mean share of the largest)")
+    return Markup(
+        '<div class="scroll"><table class="marked"><thead><tr>{}</tr></thead><tbody>{}</tbody>'
+        "</table></div>"
+    ).format(joined([Markup('<th scope="col">{}</th>').format(h) for h in head]), joined(lines))
 
 
 def _section(title: str, hint: str, content: Markup) -> Markup:

@@ -20,6 +20,7 @@ from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
 from erlib.explorer.models import Model, open_model, trained_runs
 from erlib.explorer.reading import Reading, is_slow, predict
+from erlib.explorer.survey import MOST_TEXTS, survey
 from erlib.explorer.texts import Place, Text, offered
 from erlib.explorer.worker import Stopped, Worker
 from erlib.training.store import open_store
@@ -40,6 +41,7 @@ class Page(anywidget.AnyWidget):
     heatmaps = traitlets.Unicode().tag(sync=True)
     agreement = traitlets.Unicode().tag(sync=True)
     curves = traitlets.Unicode().tag(sync=True)
+    survey = traitlets.Unicode().tag(sync=True)
     scores = traitlets.Dict().tag(sync=True)  # name of a file → its content, of what is shown
     removed = traitlets.List(traitlets.Unicode()).tag(sync=True)  # places of clicked words
     message = traitlets.Unicode().tag(sync=True)  # plain text
@@ -57,6 +59,7 @@ class Explorer(ipywidgets.VBox):
         kept = open_store(store)
         runs = trained_runs(kept)
         self.readings: list[Reading] = []
+        self._surveyed: Sequence[Text] = ()  # the texts of the corpus that was looked through
         self._asked: list[str] = []  # the methods of the last explanation
         self._worker = Worker()
         self._starting = Lock()  # held while it is found out whether an explanation is under way
@@ -74,7 +77,8 @@ class Explorer(ipywidgets.VBox):
             )
         self.controls.corpus.observe(lambda _: self._do(self._list_texts), "value")
         self.controls.level.observe(lambda _: self._do(self._show), "value")
-        self.controls.go.on_click(lambda _: self._begin())
+        self.controls.go.on_click(lambda _: self._begin(self._explain))
+        self.controls.look.on_click(lambda _: self._begin(self._look))
         self.controls.halt.on_click(lambda _: self._stop.set())
         self.page.on_msg(lambda _, content, __: self._do(partial(self._click, content)))
 
@@ -86,20 +90,20 @@ class Explorer(ipywidgets.VBox):
         An interrupt of the kernel stops it, as Stop does. While an explanation is under way no
         other begins: this waits for it.
         """
-        done = self._begin()
+        done = self._begin(self._explain)
         try:
             done.wait()
         except KeyboardInterrupt:
             self._stop.set()
             done.wait()
 
-    def _begin(self) -> Event:
-        """Have the worker explain, unless it does so already."""
+    def _begin(self, job: Callable[[], None]) -> Event:
+        """Have the worker explain, or look through a corpus, unless it does one already."""
         with self._starting:
             if self._explained.is_set():
                 self._stop.clear()
                 self.controls.allow(explain=False)
-                self._explained = self._do(self._explain)
+                self._explained = self._do(job)
             return self._explained
 
     def _do(self, job: Callable[[], None]) -> Event:
@@ -137,6 +141,21 @@ class Explorer(ipywidgets.VBox):
         except Stopped:
             self.page.message = "Stopped. What was ready is shown."
             self._show()
+        finally:
+            self.controls.allow(explain=True)
+
+    def _look(self) -> None:
+        """Read the held-out texts of the chosen corpus, and list them."""
+        try:
+            models = self._load(self.controls.chosen_models())
+            methods = [m for m in self.controls.chosen_methods() if not is_slow(m)]
+            corpus, source = self.controls.corpus.value
+            texts = offered(corpus, source, MOST_TEXTS)
+            found = survey(models, texts, methods, self._tell)
+            self._surveyed = found.texts
+            self.page.survey = html.survey_html(found)
+        except Stopped:
+            self.page.message = "Stopped."
         finally:
             self.controls.allow(explain=True)
 
@@ -201,7 +220,12 @@ class Explorer(ipywidgets.VBox):
             self.page.scores = html.files(self.readings, level)
 
     def _click(self, content: Mapping[str, Any]) -> None:
-        """A word was clicked (`place`), or all are to come back (`restore`)."""
+        """A word was clicked (`place`), all are to come back (`restore`), or a text of the corpus
+        is to be opened (`row`)."""
+        if "row" in content:
+            self.controls.pick(self._surveyed[content["row"]])
+            self._begin(self._explain)
+            return
         if content["generation"] != self.page.generation:
             return  # on a text that is gone
         removed = {_place(name) for name in self.page.removed}

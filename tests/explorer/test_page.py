@@ -20,6 +20,7 @@ from erlib.explorer.chart import (
 )
 from erlib.explorer.models import Model
 from erlib.explorer.reading import Prediction, Reading
+from erlib.explorer.survey import survey
 from erlib.explorer.texts import Text
 from tests import tiny
 from tests.reports.sample import NASTY
@@ -56,6 +57,7 @@ def test_no_character_of_a_user_becomes_markup(readings):
         page.heatmaps_html(readings, ["attention", "input_x_gradient", "lime"], "word"),
         page.agreement_html(readings, "word"),
         page.curves_html(readings),
+        page.survey_html(survey([r.model for r in readings], [TEXT] * 3, ["attention"], print)),
     ]
     assert all(soup(html).find(["script", "img", "b", "iframe"]) is None for html in sections)
     assert all(NASTY in soup(html).get_text() for html in sections)

@@ -104,6 +104,28 @@ def test_scores_are_offered_as_files_until_another_text_is_opened(explorer, monk
     assert explorer.page.scores == {}
 
 
+def test_a_corpus_is_looked_through_and_its_texts_are_opened(explorer):
+    explorer.controls.corpus.value = ("movies", "local")
+    settle(explorer)
+    assert not explorer.controls.look.disabled
+    explorer.controls.look.click()
+    until(lambda: not explorer.controls.go.disabled)
+    settle(explorer)
+    assert explorer.page.message == ""
+    page = BeautifulSoup(explorer.page.survey, "html.parser")
+    rows = page.select(".texts tbody tr")
+    assert len(rows) == 16 == len(explorer._surveyed)  # the test split
+    values = [float(row["data-disagreement"]) for row in rows]
+    assert values == sorted(values, reverse=True)
+    number = int(rows[3].button["data-row"])
+    click(explorer, row=number)
+    until(lambda: explorer._explained.is_set())
+    settle(explorer)
+    assert explorer.readings[0].text == explorer._surveyed[number]
+    assert explorer.readings[0].text.rationale is not None
+    assert " | ".join(filter(None, explorer._surveyed[number].strings())) == rows[3].button.text
+
+
 def test_an_example_stands_in_the_box_unless_a_text_is_given(here):
     assert erlib.explore().controls.first.value == EXAMPLE
     assert erlib.explore(text="dull").controls.first.value == "dull"
