@@ -10,8 +10,9 @@ import ipywidgets
 from erlib.attributions import METHODS
 from erlib.config import SOURCES
 from erlib.data.loading import corpora_of
+from erlib.explorer.models import UNTRAINED
 from erlib.explorer.reading import is_slow, label
-from erlib.explorer.texts import Text, typed
+from erlib.explorer.texts import EXAMPLE, Text, typed
 
 DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 PREVIEW = 90  # characters of a text in the list to pick from
@@ -43,8 +44,15 @@ class Controls(ipywidgets.VBox):
             "Corpus",
             options=[("type a text, or pick one from …", ()), *corpora],
         )
+        self.look = ipywidgets.Button(
+            description="Look through it",
+            tooltip="the corpus's held-out texts, sorted by disagreement, error or confidence",
+            disabled=True,
+        )
         self.row = _field(ipywidgets.Dropdown, "Its texts", options=[], disabled=True)
-        self.first = _field(ipywidgets.Textarea, "Text", value=text, placeholder="a text", rows=4)
+        self.first = _field(
+            ipywidgets.Textarea, "Text", value=text or EXAMPLE, placeholder="a text", rows=4
+        )
         self.second = _field(
             ipywidgets.Textarea,
             "Second text",
@@ -61,6 +69,12 @@ class Controls(ipywidgets.VBox):
             )
             for name in sorted(METHODS)
         }
+        self.target = _field(
+            ipywidgets.Combobox,
+            "Class",
+            placeholder="the class to explain; empty: the one that the first model predicts",
+            ensure_option=False,
+        )
         self.level = ipywidgets.ToggleButtons(
             options=["word", "token"],
             description="One score per",
@@ -73,13 +87,14 @@ class Controls(ipywidgets.VBox):
         )
         super().__init__(self._laid_out())
         if runs and not names:
-            self.runs.index = (0,)
+            trained = [i for i, name in enumerate(runs) if not name.endswith(UNTRAINED)]
+            self.runs.index = (trained[0] if trained else 0,)
         self.filter.observe(self._on_filter, "value")
         self.row.observe(self._on_row, "value")
 
     def _laid_out(self) -> list[ipywidgets.Widget]:
         side = ipywidgets.Layout(flex_flow="row wrap", grid_gap="0 1em", width="100%")
-        for box in (self.corpus, self.row, self.first, self.second):
+        for box in (self.corpus, self.row, self.first, self.second, self.target):
             box.layout = ipywidgets.Layout(flex="1 1 20em", width="auto", min_width="0")
         return [
             ipywidgets.HTML("<b>Models</b>"),
@@ -87,10 +102,11 @@ class Controls(ipywidgets.VBox):
             self.runs,
             self.names,
             ipywidgets.HTML("<b>Text</b>"),
-            ipywidgets.HBox([self.corpus, self.row], layout=side),
+            ipywidgets.HBox([self.corpus, self.row, self.look], layout=side),
             ipywidgets.HBox([self.first, self.second], layout=side),
             ipywidgets.HTML("<b>Methods</b>"),
             ipywidgets.HBox([*self.methods.values()], layout=side),
+            ipywidgets.HBox([self.target], layout=side),
             ipywidgets.HBox([self.go, self.halt, self.level], layout=side),
         ]
 
@@ -115,15 +131,20 @@ class Controls(ipywidgets.VBox):
             raise ValueError("no method: tick at least one")
         return chosen
 
+    def offer_classes(self, names: Sequence[str]) -> None:
+        """Suggest these classes to explain."""
+        self.target.options = list(dict.fromkeys(names))
+
     def offer(self, texts: Sequence[Text]) -> None:
         """Texts to pick from. Nothing is picked at first: what was typed stays."""
         rows = [(_preview(text), text) for text in texts]
         self.row.options = [("pick a text …", None), *rows] if rows else []
-        self.row.disabled = not rows
+        self.row.disabled = self.look.disabled = not rows
 
     def allow(self, *, explain: bool) -> None:
         """Which button can be pressed: Explain, or else Stop."""
         self.go.disabled, self.halt.disabled = not explain, explain
+        self.look.disabled = not (explain and self.row.options)
 
     def _on_filter(self, _: Any) -> None:
         words, chosen = self.filter.value.lower().split(), self.runs.value
@@ -134,10 +155,14 @@ class Controls(ipywidgets.VBox):
         ]
         self.runs.value = chosen
 
+    def pick(self, text: Text) -> None:
+        """Put a corpus's text into the boxes."""
+        self._picked = text
+        self.first.value, self.second.value = text.strings()
+
     def _on_row(self, _: Any) -> None:
         if self.row.value is not None:
-            self._picked = self.row.value
-            self.first.value, self.second.value = self._picked.strings()
+            self.pick(self.row.value)
 
 
 def _field(kind: type[ipywidgets.Widget], label: str, **options: Any) -> ipywidgets.Widget:

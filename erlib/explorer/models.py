@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from erlib.metrics.learnt import LEVEL
 from erlib.models import Classifier, load_classifier
 from erlib.models.classifier import SETTINGS_FILE
 from erlib.models.heads import OWN
@@ -14,6 +15,7 @@ from erlib.provenance import default_device
 from erlib.training.listing import run_label
 from erlib.training.store import Sealed, Store
 
+UNTRAINED = "has not learnt its task"
 KEPT_OPEN = 8  # models in memory
 
 
@@ -33,11 +35,22 @@ def trained_runs(store: Store) -> dict[str, str]:
     A lost run has none, and that of most runs is dropped when all is measured: see `runs restore`.
     """
     found = [
-        (sealed.read("spec.json")["data"]["corpus"], run_label(sealed), str(sealed.path))
+        (sealed.read("spec.json")["data"]["corpus"], _label(sealed), str(sealed.path))
         for sealed in store.sealed("runs")
         if (sealed.path / SETTINGS_FILE).exists() and not sealed.dropped
     ]
     return {label: path for _, label, path in sorted(found)}
+
+
+def _label(run: Sealed) -> str:
+    """The run's line in the list, which says so of a model that is no better than chance."""
+    return " · ".join(filter(None, (run_label(run), _lesson(run))))
+
+
+def _lesson(run: Sealed) -> str:
+    """`UNTRAINED` of a run that is not known to be better than chance; of any other nothing."""
+    p = (run.read("metrics.json").get("best") or {}).get("dev_chance_p")
+    return UNTRAINED if p is not None and p >= LEVEL else ""
 
 
 def open_model(name: str) -> Model:
@@ -56,7 +69,8 @@ def _opened(name: str, saved_at: int) -> Model:
     classifier = load_classifier(name, seed=0).to(default_device())
     folder = Path(classifier.name)
     if (folder / RUN_FILE).exists():
-        return Model(run_label(Sealed(folder, "done")), classifier, classifier.classes)
+        run = Sealed(folder, "done")
+        return Model(run_label(run), classifier, classifier.classes, _lesson(run))
     refuse_no_classes(classifier)
     return Model(name, classifier, classifier.classes, _doubt(classifier))
 

@@ -1,7 +1,7 @@
 // The page of results: shows sections of HTML, tells the kernel which word was clicked, and saves
 // what is shown. All HTML comes from the kernel, where every character of a text is escaped.
 
-const SECTIONS = ["text", "predictions", "heatmaps", "agreement", "curves"];
+const SECTIONS = ["survey", "text", "predictions", "heatmaps", "agreement", "curves"];
 const LINES = ".words, .heatmaps .text"; // what words stand in
 const LONGEST = 16000; // pixels: browsers refuse taller canvases
 
@@ -128,6 +128,13 @@ function render({ model, el }) {
   button("Save as HTML", () => save(asHtml(root), "explorer.html"));
   button("Save as PNG", async () => save(await asPng(root), "explorer.png"));
 
+  const kinds = { "scores.csv": "CSV", "scores.tex": "LaTeX", "scores.json": "JSON" };
+  const exports = Object.entries(kinds).map(([name, kind]) =>
+    button(`Scores as ${kind}`, () => save(new Blob([model.get("scores")[name]]), name)));
+  function offerScores() {
+    for (const one of exports) one.disabled = !Object.keys(model.get("scores")).length;
+  }
+
   // The text that is shown may be another by the time the kernel hears of it.
   function tell(what) {
     model.send({ ...what, generation: model.get("generation") });
@@ -156,7 +163,7 @@ function render({ model, el }) {
 
   function show(name) {
     sections[name].innerHTML = model.get(name);
-    toolbar.hidden = !model.get("text");
+    toolbar.hidden = !model.get("text") && !model.get("survey");
     makeReachable(sections[name]);
     strike();
   }
@@ -185,7 +192,19 @@ function render({ model, el }) {
     message.textContent = model.get("message");
   }
 
+  // Texts without a value come last.
+  function order(by) {
+    const [, sign, name] = /^(-?)(.*)$/.exec(by);
+    const key = (row) => (sign ? -1 : 1) * parseFloat(row.dataset[name]);
+    const body = root.querySelector(".texts tbody");
+    body.append(...[...body.rows].sort((a, b) =>
+      isNaN(key(a)) - isNaN(key(b)) || key(b) - key(a) || 0));
+  }
+
   root.addEventListener("click", (event) => {
+    const { row, order: by } = event.target.dataset;
+    if (row) tell({ row: Number(row) });
+    if (by) order(by);
     const word = event.target.closest("[data-place]");
     if (word) tell({ place: word.dataset.place });
   });
@@ -200,10 +219,12 @@ function render({ model, el }) {
     event.preventDefault(); // Space would scroll
   });
   for (const name of SECTIONS) model.on(`change:${name}`, () => show(name));
+  model.on("change:scores", offerScores);
   model.on("change:removed", strike);
   model.on("change:progress", progress);
   model.on("change:message", say);
   SECTIONS.forEach(show);
+  offerScores();
   progress();
   say();
   return () => clearInterval(ticking);

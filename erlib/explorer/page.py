@@ -12,8 +12,10 @@ from markupsafe import Markup
 from erlib.attributions import METHODS, Attribution
 from erlib.explorer.chart import chart_svg, key_html
 from erlib.explorer.reading import Prediction, Reading, label, places
+from erlib.explorer.survey import Survey
 from erlib.explorer.texts import Text
 from erlib.reports.heatmap import FOR, legend_html, line_html
+from erlib.reports.markup import cell_text
 
 CLASSES_SHOWN = 5
 
@@ -125,8 +127,18 @@ def heatmaps_html(readings: Sequence[Reading], methods: Sequence[str], level: st
         '{}<div class="scroll"><table class="heatmaps"><thead><tr><th></th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
     ).format(legend_html(signed, text.rationale is not None), head, joined(rows))
-    hint = f"scores for the predicted class, one per {level}; hover for the value"
+    hint = f"{_explained(readings)}; one score per {level}, hover for the value"
     return _section("Heat maps", hint, table + _identical(readings, methods))
+
+
+def _explained(readings: Sequence[Reading]) -> str:
+    """Which class the scores are of, and what the colours say of it."""
+    targets = {reading.target: reading.model.label for reading in readings}
+    if len(targets) == 1:
+        [target] = targets
+        return f"blue words speak for “{target}”, orange ones against it"
+    each = "; ".join(f"“{target}”, {model}" for target, model in targets.items())
+    return f"blue words speak for the class explained, orange ones against it ({each})"
 
 
 def _identical(readings: Sequence[Reading], methods: Sequence[str]) -> Markup:
@@ -217,10 +229,110 @@ def curves_html(readings: Sequence[Reading]) -> Markup:
             )
         )
     hint = (
-        "probability of the prediction by share of tokens; a faithful explanation rises early on "
+        f"{_measured(measured)} by share of tokens; a faithful explanation rises early on "
         "the left and falls early on the right; dashed: the whole text"
     )
-    return _section("Faithfulness on this text", hint, key_html(methods) + joined(charts))
+    tables = joined([_faithfulness(reading) for reading in measured])
+    return _section("Faithfulness on this text", hint, key_html(methods) + joined(charts) + tables)
+
+
+def _measured(readings: Sequence[Reading]) -> str:
+    targets = list(dict.fromkeys(reading.target for reading in readings))
+    return f"probability of {' or '.join(f'“{target}”' for target in targets)}"
+
+
+def _faithfulness(reading: Reading) -> Markup:
+    """The curves as numbers, the best of each column marked."""
+    table = reading.faithfulness()
+    better = {"comprehensiveness ↑": 1, "sufficiency ↓": -1, "difference ↑": 1}
+    best = [(table[name.split()[0]] * sign).max() for name, sign in better.items()]
+    head = joined([Markup('<th scope="col">{}</th>').format(name) for name in better])
+    rows = [
+        Markup('<tr><th scope="row">{}</th>{}</tr>').format(
+            label(str(method)),
+            joined(
+                [
+                    _number(value, value * sign >= top - 1e-9)
+                    for value, sign, top in zip(values, better.values(), best, strict=True)
+                ]
+            ),
+        )
+        for method, *values in table.itertuples(name=None)
+    ]
+    caption = "means over the shares of tokens; bold: the best"
+    return Markup(
+        '<div class="scroll"><table class="numbers"><caption>{}: {}</caption><thead><tr><th></th>'
+        "{}</tr></thead><tbody>{}</tbody></table></div>"
+    ).format(reading.model.label, caption, head, joined(rows))
+
+
+def _number(value: float, best: bool) -> Markup:
+    said = f"{value:.3f}".replace("-", "−")
+    return Markup("<td><strong>{}</strong></td>" if best else "<td>{}</td>").format(said)
+
+
+def files(readings: Sequence[Reading], level: str) -> dict[str, str]:
+    """The scores that are shown as files: name → content."""
+    table = pd.DataFrame([row for reading in readings for row in reading.rows(level)])
+    if table.empty:
+        return {}
+    return {
+        "scores.csv": table.to_csv(index=False),
+        "scores.json": table.to_json(orient="records", force_ascii=False, indent=1),
+        "scores.tex": table.to_latex(index=False, escape=True, float_format="%.3f"),
+    }
+
+
+def survey_html(found: Survey) -> Markup:
+    """The texts of a corpus, those first on which the scores agree least; and marked words."""
+    table = found.table.sort_values("disagreement", ascending=False, kind="stable")
+    shown = [name for name in table.columns if name != "text"]
+    head = joined([Markup('<th scope="col">{}</th>').format(name) for name in ["text", *shown]])
+    rows = [
+        Markup('<tr data-disagreement="{}" data-error="{}" data-confidence="{}">{}{}</tr>').format(
+            row["disagreement"],
+            row["error"],
+            row["confidence"],
+            Markup('<th scope="row"><button data-row="{}" dir="auto">{}</button></th>').format(
+                number, row["text"]
+            ),
+            joined([Markup("<td>{}</td>").format(cell_text(row[name], 3)) for name in shown]),
+        )
+        for number, row in table.iterrows()
+    ]
+    orders = joined(
+        [
+            Markup('<button data-order="{}">{}</button>').format(name, said)
+            for name, said in (
+                ("disagreement", "most disagreement first"),
+                ("error", "largest error first"),
+                ("-confidence", "least confidence first"),
+            )
+        ]
+    )
+    hint = (
+        f"{len(table)} texts no model was trained on; open one by its text. Error: 1 − probability "
+        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models"
+    )
+    body = Markup(
+        '<div class="toolbar">{}</div><div class="scroll tall"><table class="texts"><thead><tr>{}'
+        "</tr></thead><tbody>{}</tbody></table></div>{}"
+    ).format(orders, head, joined(rows), _marked(found))
+    return _section("The corpus", hint, body)
+
+
+def _marked(found: Survey) -> Markup:
+    """The words marked most, a line for each model, method and class."""
+    line = Markup('<tr><th scope="row">{}</th><td>{}</td><td>{}</td><td dir="auto">{}</td></tr>')
+    lines = [
+        line.format(*key, ", ".join(f"{row.word} {row.share:.2f}" for row in rows.itertuples()))
+        for key, rows in found.words.groupby(["model", "method", "class"], sort=False)
+    ]
+    head = ("model", "method", "predicted class", "words marked most (mean share of the largest)")
+    return Markup(
+        '<div class="scroll"><table class="marked"><thead><tr>{}</tr></thead><tbody>{}</tbody>'
+        "</table></div>"
+    ).format(joined([Markup('<th scope="col">{}</th>').format(h) for h in head]), joined(lines))
 
 
 def _section(title: str, hint: str, content: Markup) -> Markup:

@@ -75,6 +75,7 @@ class Reading:
 
     model: Model
     text: Text
+    wanted: str = ""  # the class to explain, by its name; of a model without it, the predicted one
     explained: Mapping[str, Attribution] = field(default_factory=dict)  # token level
     refused: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # rows of `curves`
@@ -84,18 +85,29 @@ class Reading:
         self.prediction = predict(self.model, self.text)
 
     @property
+    def target(self) -> str:
+        """The class that is explained, by its name; the answer, of a model that gives spans."""
+        return self.wanted if self.wanted in self.model.classes else self.prediction.answers[0][0]
+
+    @property
+    def _target(self) -> tuple[int, ...] | None:
+        """The same as the metrics take it; None: what is predicted."""
+        return (self.model.classes.index(self.target),) if self.model.classes else None
+
+    @property
     def words_read(self) -> int:
         """How many words of the text the model has seen at least a piece of."""
         pairs = zip(self.encoded.segment, self.encoded.word_ids, strict=True)
         return len({place for place in pairs if place[0] >= 0})
 
     def explain(self, method: str, progress: Progress = unwatched) -> None:
-        """Score every token for the predicted class, or note why that cannot be done."""
+        """Score every token for the target, or note why that cannot be done."""
         try:
             [scores] = attribute_encoded(
                 self.model.classifier,
                 [self.encoded],
                 method,
+                target="predicted" if self._target is None else self._target[0],
                 level="token",
                 progress=progress,
                 options=FASTER.get(method),
@@ -114,7 +126,11 @@ class Reading:
             return
         classifier = self.model.classifier
         frame = faithfulness(
-            classifier, [self.encoded], scores, protocol=PROTOCOLS[classifier.task]
+            classifier,
+            [self.encoded],
+            scores,
+            protocol=PROTOCOLS[classifier.task],
+            targets=None if self._target is None else [self._target],
         )
         frame = frame[["method", "bin", "p_full", "p_kept", "p_removed"]]
         rows = {str(method): rows for method, rows in frame.groupby("method", sort=False)}
@@ -155,12 +171,42 @@ class Reading:
         return {pair: reason for pair, reason in reasons.items() if reason}
 
     def curves(self) -> pd.DataFrame:
-        """The probability of the prediction when the best tokens are all that is kept, or removed.
+        """The probability of the target when the best tokens are all that is kept, or removed.
 
         Of the methods that have been measured.
         Columns: `method, bin` (per cent of the tokens), `p_full, p_kept, p_removed`.
         """
         return pd.concat(self.measured.values())
+
+    def faithfulness(self) -> pd.DataFrame:
+        """Means over the bins of `curves`: comprehensiveness (p lost without the best tokens),
+        sufficiency (p lost with them alone), and their difference, which should be large."""
+        p = self.curves().groupby("method", sort=False)[["p_full", "p_kept", "p_removed"]].mean()
+        return pd.DataFrame(
+            {
+                "comprehensiveness": p["p_full"] - p["p_removed"],
+                "sufficiency": p["p_full"] - p["p_kept"],
+                "difference": p["p_kept"] - p["p_removed"],
+            }
+        )
+
+    def rows(self, level: str) -> list[dict[str, object]]:
+        """Every score that is shown, one row each, for a file."""
+        return [
+            {
+                "model": self.model.label,
+                "method": label(method),
+                "target": self.target,
+                "segment": segment,
+                "place": place,
+                level: token,
+                "score": float(score),
+            }
+            for method, one in self.at(level).items()
+            for place, (segment, token, score) in enumerate(
+                zip(one.segment, one.tokens, one.scores, strict=True)
+            )
+        ]
 
 
 def places(one: Attribution) -> Sequence[str]:

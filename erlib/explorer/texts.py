@@ -14,6 +14,7 @@ from erlib.data.local import local_info
 from erlib.models import Classifier
 
 Place = tuple[int, int]  # segment, word
+EXAMPLE = "a gripping and funny film , if you can forgive the dull ending ."
 OFFERED = 60  # texts of a corpus to pick from
 
 
@@ -68,13 +69,13 @@ def typed(first: str, second: str = "") -> Text:
     return Text(tuple(tuple(words) for words in boxes if words))
 
 
-def offered(corpus: str, source: str) -> list[Text]:
+def offered(corpus: str, source: str, rows: int = OFFERED) -> list[Text]:
     """Texts of a corpus that no model was trained on: of its test split or, without one, of dev."""
     splits = splits_of(corpus, source)
     split = "dev" if "dev" in splits and "test" not in splits else "test"
     data = load_data(corpus, split=split, source=source)
     kind = local_info(corpus).rationale or "human"
-    return [_from_row(row, data, kind) for row in select_rows(data, OFFERED)]
+    return [_from_row(row, data, kind) for row in select_rows(data, rows)]
 
 
 def _from_row(row: Mapping[str, Any], data: Dataset, kind: str) -> Text:

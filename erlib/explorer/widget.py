@@ -15,10 +15,12 @@ import ipywidgets
 import traitlets
 
 from erlib.attributions.decompx import decompositions_remembered
+from erlib.errors import unknown
 from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
 from erlib.explorer.models import Model, open_model, trained_runs
 from erlib.explorer.reading import Reading, is_slow, predict
+from erlib.explorer.survey import MOST_TEXTS, survey
 from erlib.explorer.texts import Place, Text, offered
 from erlib.explorer.worker import Stopped, Worker
 from erlib.training.store import open_store
@@ -39,6 +41,8 @@ class Page(anywidget.AnyWidget):
     heatmaps = traitlets.Unicode().tag(sync=True)
     agreement = traitlets.Unicode().tag(sync=True)
     curves = traitlets.Unicode().tag(sync=True)
+    survey = traitlets.Unicode().tag(sync=True)
+    scores = traitlets.Dict().tag(sync=True)  # name of a file → its content, of what is shown
     removed = traitlets.List(traitlets.Unicode()).tag(sync=True)  # places of clicked words
     message = traitlets.Unicode().tag(sync=True)  # plain text
     progress = traitlets.Dict().tag(sync=True)  # done, total, doing; empty: nothing to wait for
@@ -55,6 +59,7 @@ class Explorer(ipywidgets.VBox):
         kept = open_store(store)
         runs = trained_runs(kept)
         self.readings: list[Reading] = []
+        self._surveyed: Sequence[Text] = ()  # the texts of the corpus that was looked through
         self._asked: list[str] = []  # the methods of the last explanation
         self._worker = Worker()
         self._starting = Lock()  # held while it is found out whether an explanation is under way
@@ -72,7 +77,8 @@ class Explorer(ipywidgets.VBox):
             )
         self.controls.corpus.observe(lambda _: self._do(self._list_texts), "value")
         self.controls.level.observe(lambda _: self._do(self._show), "value")
-        self.controls.go.on_click(lambda _: self._begin())
+        self.controls.go.on_click(lambda _: self._begin(self._explain))
+        self.controls.look.on_click(lambda _: self._begin(self._look))
         self.controls.halt.on_click(lambda _: self._stop.set())
         self.page.on_msg(lambda _, content, __: self._do(partial(self._click, content)))
 
@@ -84,20 +90,20 @@ class Explorer(ipywidgets.VBox):
         An interrupt of the kernel stops it, as Stop does. While an explanation is under way no
         other begins: this waits for it.
         """
-        done = self._begin()
+        done = self._begin(self._explain)
         try:
             done.wait()
         except KeyboardInterrupt:
             self._stop.set()
             done.wait()
 
-    def _begin(self) -> Event:
-        """Have the worker explain, unless it does so already."""
+    def _begin(self, job: Callable[[], None]) -> Event:
+        """Have the worker explain, or look through a corpus, unless it does one already."""
         with self._starting:
             if self._explained.is_set():
                 self._stop.clear()
                 self.controls.allow(explain=False)
-                self._explained = self._do(self._explain)
+                self._explained = self._do(job)
             return self._explained
 
     def _do(self, job: Callable[[], None]) -> Event:
@@ -138,18 +144,39 @@ class Explorer(ipywidgets.VBox):
         finally:
             self.controls.allow(explain=True)
 
+    def _look(self) -> None:
+        """Read the held-out texts of the chosen corpus, and list them."""
+        try:
+            models = self._load(self.controls.chosen_models())
+            methods = [m for m in self.controls.chosen_methods() if not is_slow(m)]
+            corpus, source = self.controls.corpus.value
+            texts = offered(corpus, source, MOST_TEXTS)
+            found = survey(models, texts, methods, self._tell)
+            self._surveyed = found.texts
+            self.page.survey = html.survey_html(found)
+        except Stopped:
+            self.page.message = "Stopped."
+        finally:
+            self.controls.allow(explain=True)
+
     def _load(self, names: Sequence[str]) -> list[Model]:
         models = []
         for done, name in enumerate(names):
             self._tell(done, len(names), f"loading {os.path.basename(name)}")
             models.append(open_model(name))
+        classes = [name for model in models for name in model.classes]
+        self.controls.offer_classes(classes)
+        wanted = self.controls.target.value.strip()
+        if wanted and wanted not in classes:
+            raise unknown("class", wanted, classes)
         return models
 
     def _read(self, text: Text, models: Sequence[Model]) -> list[Reading]:
-        readings = []
+        readings: list[Reading] = []
         for done, model in enumerate(models):
             self._tell(done, len(models), f"reading the text, {model.label}")
-            readings.append(Reading(model, text))
+            first = readings[0].target if readings else ""
+            readings.append(Reading(model, text, self.controls.target.value.strip() or first))
         return readings
 
     def _open(self, readings: list[Reading], methods: list[str]) -> None:
@@ -159,6 +186,7 @@ class Explorer(ipywidgets.VBox):
             self.page.generation += 1
             self.page.text = html.text_html(readings[0].text)
             self.page.heatmaps = self.page.agreement = self.page.curves = ""
+            self.page.scores = {}
             self._remove(set())
 
     def _compute(self) -> None:
@@ -189,9 +217,15 @@ class Explorer(ipywidgets.VBox):
             level = self.controls.level.value
             self.page.heatmaps = html.heatmaps_html(self.readings, self._asked, level)
             self.page.agreement = html.agreement_html(self.readings, level)
+            self.page.scores = html.files(self.readings, level)
 
     def _click(self, content: Mapping[str, Any]) -> None:
-        """A word was clicked (`place`), or all are to come back (`restore`)."""
+        """A word was clicked (`place`), all are to come back (`restore`), or a text of the corpus
+        is to be opened (`row`)."""
+        if "row" in content:
+            self.controls.pick(self._surveyed[content["row"]])
+            self._begin(self._explain)
+            return
         if content["generation"] != self.page.generation:
             return  # on a text that is gone
         removed = {_place(name) for name in self.page.removed}

@@ -24,6 +24,7 @@ from erlib.errors import unknown
 from erlib.metrics.erasure import (
     Erased,
     Operator,
+    Target,
     Witness,
     blank,
     erase,
@@ -108,8 +109,11 @@ def faithfulness(
     *,
     protocol: str,
     batch_size: int = 64,
+    targets: Sequence[Target] | None = None,
 ) -> pd.DataFrame:
     """Sufficiency and comprehensiveness, one row per text, method and bin.
+
+    `targets`: whose probability is measured, where it is not that of the class predicted.
 
     `scores`: for each method one array per text with one signed score per token, specials included.
     Columns: `id, method, bin` (per cent), `k, sufficiency, comprehensiveness,
@@ -131,7 +135,8 @@ def faithfulness(
     witness = Witness(classifier, batch_size=batch_size)
 
     answers = witness.ask([whole(text) for text in encoded])
-    targets = [predicted(answer) for answer in answers]  # kept fixed under erasure
+    if targets is None:
+        targets = [predicted(answer) for answer in answers]  # kept fixed under erasure
     p_full = [probability(a, t) for a, t in zip(answers, targets, strict=True)]
 
     rows: list[tuple[str, str, int, int, float]] = []

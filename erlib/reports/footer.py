@@ -45,6 +45,7 @@ def footer(
         "data": data,
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "seconds": None if seconds is None else round(seconds, 1),
+        "work": _work(open_store(store), {"runs": runs, "evals": evals}),
         "runs": list(dict.fromkeys(runs)),
         "evals": list(dict.fromkeys(evals)),
         "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
@@ -62,6 +63,15 @@ def _unmoved(runs: Iterable[str], store: Store) -> list[str]:
     """Those of the runs that had a loss without effect, each with what was found."""
     kept = [sealed for name in runs if (sealed := store.get("runs", name))]
     return [f"{run_label(s)}: {said}" for s in kept if (said := vanished_words(s))]
+
+
+def _work(store: Store, named: Mapping[str, Sequence[str]]) -> float:
+    """Seconds that these took when they were made, workers added up."""
+    every = [
+        store.get(kind, name) for kind, names in named.items() for name in dict.fromkeys(names)
+    ]
+    made = [sealed.read("provenance.json") for sealed in every if sealed]
+    return round(sum(one.get("seconds") or 0 for one in made), 1)
 
 
 def _lacking(store: Store, named: Mapping[str, Sequence[str]]) -> list[str]:
@@ -90,9 +100,9 @@ def short_revision(made: Mapping[str, Any]) -> str:
 def footer_html(made: dict[str, Any]) -> Html:
     """The provenance as a folded list."""
     where = made["environment"]
-    seconds = made["seconds"]
     entries = {
-        "Made": made["date"] + (f", in {duration(seconds)}" if seconds is not None else ""),
+        "Made": made["date"],
+        **_cost(made),
         "Profile": made["profile"] + (f", {made['data']} data" if made["data"] else ""),
         "Revision": where["revision"] or "not run from a checkout",
         "Device": machine(where),
@@ -121,6 +131,15 @@ def footer_html(made: dict[str, Any]) -> Html:
             "</summary><dl>{}</dl></details></section>"
         ).format(made["paper"], listed)
     )
+
+
+def _cost(made: Mapping[str, Any]) -> dict[str, str]:
+    """What the work took, and how much of it fell into this execution; only what is known."""
+    known = {
+        "Work": (made.get("work"), ", of all its runs and evaluations, workers added up"),
+        "Last execution": (made["seconds"], ", with what was in the store already"),
+    }
+    return {name: duration(took) + note for name, (took, note) in known.items() if took}
 
 
 def machine(where: Mapping[str, Any]) -> str:

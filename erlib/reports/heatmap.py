@@ -14,6 +14,7 @@ from erlib.reports.markup import Html
 # Blue for, orange against: told apart by colour-blind readers, on white or on black.
 FOR, AGAINST, NEUTRAL = (0, 114, 178), (213, 94, 0), (255, 255, 255)
 UNDEFINED = (200, 200, 200)
+APART = Markup("<br>")  # before the second text of a pair
 
 
 class Scored(Protocol):
@@ -88,7 +89,7 @@ def line_html(
     rationale: Sequence[int] | None,
     places: Sequence[str] | None = None,
 ) -> Markup:
-    """One text as a line of coloured words under its title.
+    """One text as a line of coloured words under its title; of a pair, two lines of one scale.
 
     `places` puts a name on every word (`data-place`), by which a page knows which was clicked.
     """
@@ -101,9 +102,13 @@ def line_html(
     largest = float(np.nanmax(np.abs(scores), initial=0.0)) if scores.size else 0.0
     marked = rationale if rationale is not None else [0] * scores.size
     named = places if places is not None else [""] * scores.size
+    segments = list(getattr(text, "segment", None) or [0] * scores.size)
+    second = segments.index(1) if 1 in segments and 0 in segments else -1
     words = Markup(" ").join(
-        _word(token, float(score), largest, bool(mark), place)
-        for token, score, mark, place in zip(text.tokens, scores, marked, named, strict=True)
+        APART * (i == second) + _word(token, float(score), largest, bool(mark), place)
+        for i, (token, score, mark, place) in enumerate(
+            zip(text.tokens, scores, marked, named, strict=True)
+        )
     )
     heading = (
         Markup('<div style="font-size:.85em;opacity:.75">{}</div>').format(title) if title else ""

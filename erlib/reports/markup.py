@@ -6,10 +6,14 @@ import base64
 import math
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 import pandas as pd
 from markupsafe import Markup, escape
 
+from erlib.reports.names import readable
+
+WIDE = 8  # columns of a table whose columns have groups; wider ones are one table for each group
 TIGHT = 24  # characters: cells whose lines are no longer are not wrapped
 
 
@@ -34,21 +38,64 @@ def table_html(
     Numbers are right-aligned and floats rounded to `digits`. The lines of a cell after the first
     are set small under it. A named index becomes row headings; a plain range is left out.
     """
+    tables = Markup("").join(_scrolled(part, digits) for part in _fitting(frame))
+    return Html(
+        Markup('<figure class="artefact" id="{}"><figcaption>{}</figcaption>{}{}</figure>').format(
+            anchor, caption_html(anchor, caption), below_html(reduced, notes), tables
+        )
+    )
+
+
+def _scrolled(frame: pd.DataFrame, digits: int) -> Markup:
+    """One table in a box that scrolls where it has to."""
     labels = not isinstance(frame.index, pd.RangeIndex)
     names = [str(n) if n is not None else "" for n in frame.index.names] if labels else []
-    head = Markup("").join(
-        Markup('<th scope="col">{}</th>').format(_lines(name)) for name in [*names, *frame.columns]
-    )
     body = Markup("").join(
         _row_html(index, values, labels, digits)
         for index, *values in frame.itertuples(index=True, name=None)
     )
-    return Html(
-        Markup(
-            '<figure class="artefact" id="{}"><figcaption>{}</figcaption>{}<div class="scroll">'
-            "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></figure>"
-        ).format(anchor, caption_html(anchor, caption), below_html(reduced, notes), head, body)
-    )
+    return Markup(
+        '<div class="scroll"><table><thead>{}</thead><tbody>{}</tbody></table></div>'
+    ).format(_head(names, list(frame.columns)), body)
+
+
+def _head(names: Sequence[str], columns: Sequence[object]) -> Markup:
+    """One row of headings; two where columns share the part before a slash, `Movies/ATT`."""
+    grouped = _groups(columns)
+    if not grouped:
+        cells = [Markup('<th scope="col">{}</th>').format(_lines(c)) for c in [*names, *columns]]
+        return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+    over = [Markup('<th scope="col" rowspan="2">{}</th>').format(_lines(name)) for name in names]
+    over += [
+        Markup('<th scope="colgroup" colspan="{}">{}</th>').format(len(list(run)), _lines(group))
+        for group, run in groupby(grouped, key=lambda pair: pair[0])
+    ]
+    leaves = [Markup('<th scope="col">{}</th>').format(_lines(leaf)) for _, leaf in grouped]
+    return Markup("<tr>{}</tr><tr>{}</tr>").format(Markup("").join(over), Markup("").join(leaves))
+
+
+def _groups(columns: Sequence[object]) -> list[tuple[str, str]]:
+    """(what is over it, what is left) of each column, `a/x` or `a/x` over `for b/x`; none where
+    not all columns are such, or no two share what is over them."""
+    pairs = []
+    for column in columns:
+        halves = [line.rpartition("/") for line in str(column).split("\n")]
+        leaves = {leaf for _, _, leaf in halves}
+        if not all(group for group, _, _ in halves) or len(leaves) > 1:
+            return []
+        pairs.append(("\n".join(group for group, _, _ in halves), leaves.pop()))
+    return pairs if len({group for group, _ in pairs}) < len(pairs) else []
+
+
+def _fitting(frame: pd.DataFrame) -> list[pd.DataFrame]:
+    """The table, or where it is too wide to be read one for each group of columns."""
+    grouped = _groups(list(frame.columns))
+    if len(grouped) <= WIDE:
+        return [frame]
+    places: dict[str, list[int]] = {}
+    for place, (group, _) in enumerate(grouped):
+        places.setdefault(group, []).append(place)
+    return [frame.iloc[:, columns] for columns in places.values()]
 
 
 def _row_html(index: object, values: Sequence[object], labels: bool, digits: int) -> Markup:
@@ -101,7 +148,7 @@ def badge_html(verdict: str) -> Html:
 def _lines(text: object) -> Markup:
     if isinstance(text, Html):
         return text
-    first, *rest = str(text).split("\n")
+    first, *rest = readable(str(text)).split("\n")
     if not rest:
         return escape(first)
     return Markup("{}<br><small>{}</small>").format(

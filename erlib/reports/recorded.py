@@ -20,6 +20,7 @@ from erlib.metrics.estimates import Mean
 from erlib.reports.artefacts import show
 from erlib.reports.ledger import known_paper, read_rows, replace_rows, reports_folder
 from erlib.reports.markup import Html, badge_html, counted, label, table_html
+from erlib.reports.names import readable, readable_part
 from erlib.reports.parts import Part
 from erlib.reports.reasons import listed, reason
 from erlib.reports.verdicts import VERBS, Verdict
@@ -157,7 +158,7 @@ def _linked(row: Row) -> Html:
 def _told(row: Row, parts: Sequence[Row]) -> Html:
     lost = f"{counted(int(row['lost']), 'seed')} lost." if row["lost"] not in ("", "0") else ""
     below = " ".join(filter(None, (row["reason"], f"Unit: {row['unit']}.", lost, row["note"])))
-    text = Markup("{}<br><small>{}</small>").format(row["statement"], below)
+    text = Markup("{}<br><small>{}</small>").format(row["statement"], readable(below))
     return Html(text + folded(parts) if len(parts) > 1 else text)
 
 
@@ -169,7 +170,7 @@ def folded(parts: Sequence[Row]) -> Html:
         Markup(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>"
         ).format(
-            row["part"],
+            readable_part(row["part"]),
             short(row["our_value"]),
             _ends(row["low_95"], row["high_95"]),
             row["seeds"],
@@ -216,8 +217,8 @@ def summarise(
     ]
     text = f"{counted(len(rows), 'claim')} in the {profile} profile: {'; '.join(said)}."
     numbers = [
-        f"{r['claim']} {verdict_verb(r['verdict'], 1)} ({r['part']}: {short(r['our_value'])}, "
-        f"{interval(r)}; paper {short(r['paper_value'])})"
+        f"{r['claim']} {verdict_verb(r['verdict'], 1)} ({readable_part(r['part'])}: "
+        f"{short(r['our_value'])}, {interval(r)}; paper {short(r['paper_value'])})"
         for r in rows
         if r["claim"] in core and r["our_value"] and r["verdict"] != "not attempted"
     ]

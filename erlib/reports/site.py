@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from erlib.catalogue import papers as known_papers
 from erlib.config import project_root
 from erlib.reports.findings import findings_html
 from erlib.reports.footer import duration, machine, provenance, short_revision
+from erlib.reports.interval_plot import KEY, interval_svg
 from erlib.reports.ledger import figures_folder, read_rows, reports_folder, write_whole
-from erlib.reports.markup import Html, badge_html, counted, label
+from erlib.reports.markup import badge_html, counted, label
+from erlib.reports.names import readable, readable_part
 from erlib.reports.pages import page
-from erlib.reports.recorded import by_chance, folded, interval, short, tally
+from erlib.reports.recorded import Row, by_chance, folded, interval, short, tally
 from erlib.reports.staging import finish
+from erlib.reports.trust import how_far_to_trust
 
 LEGEND = {
     "holds": "as claimed, and large enough",
@@ -33,7 +33,6 @@ LEGEND = {
     "not attempted": "too little measured to decide",
 }
 FILES = ("claims.csv", "claims_parts.csv", "artefacts.csv")
-Row = Mapping[str, str]
 
 
 def build_index(profile: str, root: Path | str | None = None) -> Path:
@@ -51,9 +50,11 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         lead=_lead(profile, made, site.claims),
         facts=_facts(made, site.sources),
         papers=papers,
-        verdicts=_columns(site.claims),
+        verdicts=_given(site.claims),
         costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
+        trust=how_far_to_trust(site.reports, site.claims, site.parts),
+        key=KEY,
         files=[f for f in FILES if (site.reports / f).exists()],
     )
     write_whole(site.reports / "index.html", html)
@@ -101,7 +102,7 @@ class _Site:
             "short": known_papers()[name].short,
             "page": own_page,
             "failed": failed,
-            "findings": findings_html(claims, anchored=True),
+            "findings": findings_html(claims, on_index=True),
             "claims": [_claim(r, anchors, self._parts(r)) for r in claims],
             "tables": [self._table(r, anchors) for r in rows if r["kind"] != "figure"],
             "figures": [
@@ -140,7 +141,6 @@ class _Site:
 
 
 def _claim(row: Row, anchors: Mapping[str, str], parts: Sequence[Row]) -> dict[str, Any]:
-    badge = badge_html(row["verdict"])
     sources = [
         {"label": label(source), "href": anchors.get(source, "")}
         for source in row["source"].split()
@@ -152,14 +152,13 @@ def _claim(row: Row, anchors: Mapping[str, str], parts: Sequence[Row]) -> dict[s
         "anchor": f"{row['paper']}-{row['claim']}",
         "statement": row["statement"],
         "verdict": row["verdict"],
-        "badge": badge,
-        "chip": Html(str(badge).replace(f" {row['verdict']}<", f" {Markup.escape(row['claim'])}<")),
+        "badge": badge_html(row["verdict"]),
         "paper": short(row["paper_value"]),
         "ours": short(row["our_value"]),
         "interval": interval(row),
-        "unit": f"{row['unit']} ({row['part']})" if row["part"] else row["unit"],
+        "unit": f"{row['unit']} ({readable_part(row['part'])})" if row["part"] else row["unit"],
         "seeds": row["seeds"],
-        "reason": " ".join(f"{t.rstrip('.')}." for t in (row["reason"], *notes) if t),
+        "reason": readable(" ".join(f"{t.rstrip('.')}." for t in (row["reason"], *notes) if t)),
         "parts": folded(parts) if len(parts) > 1 else "",
         "picture": interval_svg(row),
         "sources": sources,
@@ -167,41 +166,8 @@ def _claim(row: Row, anchors: Mapping[str, str], parts: Sequence[Row]) -> dict[s
     }
 
 
-def interval_svg(row: Row) -> Html:
-    """Our interval and estimate (line, dot), no effect (dots), the paper's (diamond), to scale."""
-    read = {k: float(row[k]) for k in ("ci_low", "ci_high", "our_value", "paper_value") if row[k]}
-    numbers = {k: value for k, value in read.items() if math.isfinite(value)}
-    if "our_value" not in numbers:
-        return Html("")
-    null = float(row["no_effect"])
-    low, high = min(null, *numbers.values()), max(null, *numbers.values())
-    span = (high - low) or 1.0
-    at = {k: 6 + 108 * (v - low) / span for k, v in {**numbers, "null": null}.items()}
-    shapes = [
-        f'<line x1="{at["null"]:.1f}" x2="{at["null"]:.1f}" y1="1" y2="17" stroke="currentColor" '
-        'stroke-dasharray="2 2"/>'
-    ]
-    if "ci_low" in at and "ci_high" in at:
-        shapes.append(
-            f'<line x1="{at["ci_low"]:.1f}" x2="{at["ci_high"]:.1f}" y1="9" y2="9" '
-            'stroke="#3d96cf" stroke-width="3" stroke-linecap="round"/>'
-        )
-    shapes.append(f'<circle cx="{at["our_value"]:.1f}" cy="9" r="4" fill="#3d96cf"/>')
-    if "paper_value" in at:
-        x = at["paper_value"]
-        shapes.append(
-            f'<path d="M{x:.1f} 4l5 5l-5 5l-5 -5z" fill="none" stroke="#e0732b" stroke-width="2"/>'
-        )
-    frame = '<svg width="120" height="18" viewBox="0 0 120 18" role="img" aria-label="{}">{}</svg>'
-    return Html(Markup(frame).format(_said(row), Markup("".join(shapes))))
-
-
-def _said(row: Row) -> str:
-    return f"ours {short(row['our_value'])}, {interval(row)}; paper {short(row['paper_value'])}"
-
-
-def _columns(claims: Sequence[Row]) -> list[dict[str, Any]]:
-    """The verdicts that were given as columns: what each means, and how many claims have it."""
+def _given(claims: Sequence[Row]) -> list[dict[str, Any]]:
+    """The verdicts that were given: what each means, and how many claims have it."""
     given = [r["verdict"] for r in claims]
     return [
         {"verdict": v, "badge": badge_html(v), "count": given.count(v), "meaning": meaning}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -194,6 +195,11 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         with Image.open(student.save("Save as PNG", tmp_path)) as picture:
             assert picture.width > 1000 and len(picture.convert("RGB").getcolors(1 << 24)) > 50
 
+        with student.save("Scores as CSV", tmp_path).open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert [row["word"] for row in rows[: len(sentence.split())]] == sentence.split()
+        assert tab.locator(".numbers tbody tr").count() == 4
+
         tab.get_by_role("button", name="Put all words back").click()
         tab.wait_for_selector(".words .removed", state="detached")
         tab.get_by_role("button", name="token", exact=True).click()
@@ -220,6 +226,19 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
             tab.locator(".jp-OutputArea select").nth(1).evaluate("list => list.selectedIndex") == 0
         )
         assert tab.evaluate("window.broken") is None
+
+        tab.get_by_label("Corpus", exact=True).select_option(label="movies (local)")
+        tab.get_by_role("button", name="Look through it").click()
+        opened = tab.locator(".texts tbody tr")
+        opened.first.wait_for(timeout=60_000)
+        tab.get_by_role("button", name="least confidence first").click()
+        sure = opened.evaluate_all("rows => rows.map(row => parseFloat(row.dataset.confidence))")
+        assert len(sure) == 16 and sure == sorted(sure)
+        text = opened.locator("button").first.inner_text()
+        opened.locator("button").first.click()
+        tab.locator(".words", has_text=text).wait_for(timeout=60_000)
+        student.wait()
+        assert student.words(".words") == text.split()
         assert tab.locator(".jp-OutputArea-output pre:has-text('Traceback')").count() == 0
     assert complaints == []
 

@@ -1,22 +1,25 @@
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import time
 
 import pytest
 import torch
 from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
-from erlib.explorer.models import open_model, trained_runs
+from erlib.explorer.controls import Controls
+from erlib.explorer.models import UNTRAINED, _label, open_model, trained_runs
 from erlib.explorer.reading import predict
 from erlib.explorer.texts import typed
-from erlib.training.store import Store
+from erlib.training.store import Sealed, Store
 from tests import tiny
 
 
 def test_runs_with_a_model_are_listed_under_what_they_are(here):
     [(label, folder)] = trained_runs(Store(here / "store")).items()
-    system, corpus, model, seed, score, name = label.split(" · ")
+    system, corpus, model, seed, score, name, *_ = label.split(" · ")
     assert (system, corpus, seed) == ("Baseline", "movies", "seed 3")
     assert model.startswith("tiny-bert") and score.startswith("dev F1 0.")
     assert folder.split("/")[-1].startswith(name)
@@ -28,12 +31,30 @@ def test_a_lost_run_is_not_offered(tmp_path):
     assert trained_runs(store) == {}
 
 
+def test_a_run_that_has_learnt_nothing_is_marked_and_not_chosen(here, tmp_path):
+    copy = tmp_path / "store"
+    shutil.copytree(here / "store", copy)
+    [run] = (copy / "runs").iterdir()
+    metrics = json.loads((run / "metrics.json").read_text())
+
+    def label(p):
+        metrics["best"]["dev_chance_p"] = p
+        (run / "metrics.json").write_text(json.dumps(metrics))
+        return _label(Sealed(run, "done"))
+
+    good, bad = label(0.009), label(0.01)
+    assert bad == f"{good} · {UNTRAINED}"
+    assert Controls({bad: "a", good: "b"}, [], "").runs.value == ("b",)
+    assert Controls({bad: "a"}, [], "").runs.value == ("a",)
+
+
 def test_a_run_names_its_classes_as_its_corpus_does(here):
     [(label, folder)] = trained_runs(Store(here / "store")).items()
     model = open_model(folder)
-    assert (model.label, model.classes, model.note) == (label, ("negative", "positive"), "")
+    assert model.classes == ("negative", "positive")
+    assert label in (model.label, f"{model.label} · {model.note}")  # 16 dev texts may prove nothing
     prefix = f"run:{folder.rpartition('/')[2][:8]}"
-    assert open_model(prefix).label == label
+    assert open_model(prefix).label == model.label
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import io
+import json
+
 import pandas as pd
 import pytest
 from bs4 import BeautifulSoup
@@ -17,6 +20,7 @@ from erlib.explorer.chart import (
 )
 from erlib.explorer.models import Model
 from erlib.explorer.reading import Prediction, Reading
+from erlib.explorer.survey import survey
 from erlib.explorer.texts import Text
 from tests import tiny
 from tests.reports.sample import NASTY
@@ -53,6 +57,7 @@ def test_no_character_of_a_user_becomes_markup(readings):
         page.heatmaps_html(readings, ["attention", "input_x_gradient", "lime"], "word"),
         page.agreement_html(readings, "word"),
         page.curves_html(readings),
+        page.survey_html(survey([r.model for r in readings], [TEXT] * 3, ["attention"], print)),
     ]
     assert all(soup(html).find(["script", "img", "b", "iframe"]) is None for html in sections)
     assert all(NASTY in soup(html).get_text() for html in sections)
@@ -144,3 +149,54 @@ def test_one_method_has_no_agreement_and_none_has_no_curves(readings):
     assert page.agreement_html([bare], "word") == page.curves_html([bare]) == ""
     bare.measure(["attention"])
     assert "<svg" in page.curves_html([bare])
+
+
+def test_the_best_of_each_column_is_marked_and_is_the_best(readings):
+    tables = soup(page.curves_html(readings)).select("table.numbers")
+    assert len(tables) == 2
+    for reading, table in zip(readings, tables, strict=True):
+        expected = reading.faithfulness()
+        bold = [
+            [row.th.text for row in table.tbody.select("tr") if row.select("td")[i].strong]
+            for i in range(3)
+        ]
+        best = [
+            expected["comprehensiveness"].idxmax(),
+            expected["sufficiency"].idxmin(),
+            expected["difference"].idxmax(),
+        ]
+        assert all(name in names for name, names in zip(best, bold, strict=True))
+
+
+def test_the_colours_say_of_which_class_they_speak():
+    model = Model("m", tiny.classifier(), ("no", "yes"))
+    wanted = Reading(model, TEXT, "yes")
+    wanted.explain("attention")
+    other = Reading(model, TEXT, "no")
+    said = soup(page.heatmaps_html([wanted], ["attention"], "word")).get_text()
+    assert "blue words speak for “yes”, orange ones against it" in said
+    both = soup(page.heatmaps_html([wanted, other], ["attention"], "word")).get_text()
+    assert "“yes”, m; “no”, m" in both
+
+
+def test_the_two_texts_of_a_pair_stand_apart():
+    model = Model("m", tiny.classifier(), ("no", "yes"))
+    reading = Reading(model, Text((("a", "film"), ("the", "plot"))))
+    reading.explain("attention")
+    [line] = soup(page.heatmaps_html([reading], ["attention"], "word")).select("td .text")
+    first, second = str(line).split("<br/>")
+    assert "film" in first and "plot" in second and "plot" not in first
+    whole = soup(page.heatmaps_html([reading], ["attention"], "token")).select("td .text")
+    assert len(str(whole[0]).split("<br/>")) == 2
+
+
+def test_files_have_every_score_that_is_shown(readings):
+    made = page.files(readings, "word")
+    rows = json.loads(made["scores.json"])
+    assert len(rows) == 2 * 2 * len(WORDS)
+    again = pd.read_csv(io.StringIO(made["scores.csv"]))
+    shown = readings[1].at("word")["attention"].scores
+    part = again[(again["model"] == readings[1].model.label) & (again["method"] == "attention")]
+    assert part["score"].to_numpy() == pytest.approx(shown) and list(part["word"]) == list(WORDS)
+    assert made["scores.tex"].startswith(r"\begin{tabular}")
+    assert page.files([], "word") == {}

@@ -99,6 +99,35 @@ def test_curves_end_where_everything_is_kept_or_removed():
     assert last["p_removed"].to_numpy() == pytest.approx(bare[winner].item(), abs=1e-5)
 
 
+def test_the_class_asked_for_is_explained_and_measured_and_not_the_predicted_one():
+    this = model()
+    winner = predict(this, typed(SENTENCE)).answers[0][0]
+    [other] = set(this.classes) - {winner}
+    reading = Reading(this, typed(SENTENCE), other)
+    reading.explain("input_x_gradient")
+    reading.measure(["input_x_gradient"])
+    index = this.classes.index(other)
+    [expected] = attribute(
+        this.classifier, [SENTENCE], "input_x_gradient", target=index, level="token"
+    )
+    assert reading.target == other
+    assert reading.explained["input_x_gradient"].scores == pytest.approx(expected.scores, rel=1e-5)
+    p = dict(reading.prediction.answers)[other]
+    assert reading.curves()["p_full"].to_numpy() == pytest.approx(p)
+    assert Reading(this, typed(SENTENCE), "of another model").target == winner
+
+
+def test_faithfulness_is_the_mean_of_the_curves():
+    reading = read(["attention"])
+    frame = reading.curves()
+    found = reading.faithfulness().loc["attention"]
+    full, kept, removed = (frame[name].tolist() for name in ("p_full", "p_kept", "p_removed"))
+    n = len(full)
+    assert found["comprehensiveness"] == pytest.approx((sum(full) - sum(removed)) / n)
+    assert found["sufficiency"] == pytest.approx((sum(full) - sum(kept)) / n)
+    assert found["difference"] == pytest.approx((sum(kept) - sum(removed)) / n)
+
+
 def test_measuring_one_more_method_leaves_the_others_curves():
     reading = read(["attention"])
     before = reading.curves()

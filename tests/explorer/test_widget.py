@@ -14,6 +14,7 @@ from bs4 import BeautifulSoup
 import erlib
 from erlib.attributions import METHODS
 from erlib.attributions.registry import Scores
+from erlib.explorer.texts import EXAMPLE
 from tests import tiny
 
 SENTENCE = "the funny film is and the plot"
@@ -78,6 +79,56 @@ def test_the_first_run_of_the_store_is_chosen_and_explained(explorer):
     assert list(explorer.readings[0].explained) == [
         "attention", "input_x_gradient", "integrated_gradients", "rollout",
     ]  # fmt: skip
+
+
+def test_a_class_is_explained_on_all_models_and_an_unknown_one_is_refused(explorer):
+    explorer.controls.names.value = str(tiny.directory("bert"))
+    explorer.controls.target.value = "negative"
+    explorer.explain()
+    run, other = explorer.readings
+    assert run.target == "negative" and other.target in other.model.classes
+    assert {"negative", "positive"} <= set(explorer.controls.target.options)
+    explorer.controls.target.value = "negativ"
+    explorer.explain()
+    assert explorer.page.message.startswith("unknown class 'negativ'; did you mean 'negative'?")
+
+
+def test_scores_are_offered_as_files_until_another_text_is_opened(explorer, monkeypatch):
+    explorer.explain()
+    made = explorer.page.scores
+    assert set(made) == {"scores.csv", "scores.json", "scores.tex"}
+    explorer.controls.level.value = "token"
+    settle(explorer)
+    assert "[CLS]" in explorer.page.scores["scores.csv"] and "[CLS]" not in made["scores.csv"]
+    explorer._open(explorer.readings, [])
+    assert explorer.page.scores == {}
+
+
+def test_a_corpus_is_looked_through_and_its_texts_are_opened(explorer):
+    explorer.controls.corpus.value = ("movies", "local")
+    settle(explorer)
+    assert not explorer.controls.look.disabled
+    explorer.controls.look.click()
+    until(lambda: not explorer.controls.go.disabled)
+    settle(explorer)
+    assert explorer.page.message == ""
+    page = BeautifulSoup(explorer.page.survey, "html.parser")
+    rows = page.select(".texts tbody tr")
+    assert len(rows) == 16 == len(explorer._surveyed)  # the test split
+    values = [float(row["data-disagreement"]) for row in rows]
+    assert values == sorted(values, reverse=True)
+    number = int(rows[3].button["data-row"])
+    click(explorer, row=number)
+    until(lambda: explorer._explained.is_set())
+    settle(explorer)
+    assert explorer.readings[0].text == explorer._surveyed[number]
+    assert explorer.readings[0].text.rationale is not None
+    assert " | ".join(filter(None, explorer._surveyed[number].strings())) == rows[3].button.text
+
+
+def test_an_example_stands_in_the_box_unless_a_text_is_given(here):
+    assert erlib.explore().controls.first.value == EXAMPLE
+    assert erlib.explore(text="dull").controls.first.value == "dull"
 
 
 def test_clicking_a_word_predicts_without_it_and_clicking_again_brings_it_back(explorer):

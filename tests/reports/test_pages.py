@@ -108,12 +108,70 @@ def test_the_contents_wait_folded_on_a_phone(browser, reports):
 def test_a_phone_says_what_each_verdict_means_and_how_many_claims_have_it(browser, reports):
     tab = browser.new_page(viewport={"width": PHONE, "height": 800})
     tab.goto((reports / "index.html").as_uri())
-    legend = tab.locator(".matrix thead th").filter(visible=True).all_inner_texts()
+    legend = tab.locator(".verdicts li").filter(visible=True).all_inner_texts()
     assert [" ".join(text.split()) for text in legend] == [
         "✓ holds 1 as claimed, and large enough",
         "✗ fails 1 the other way, or beyond the margin",
         "· not attempted 1 too little measured to decide",
     ]
+    tab.close()
+
+
+def test_claims_are_filtered_by_verdict_and_paper_and_a_link_brings_them_back(browser, reports):
+    tab = browser.new_page()
+    tab.goto((reports / "index.html").as_uri())
+    shown = tab.locator("tr[data-verdict]").filter(visible=True)
+    assert shown.count() == 3
+    tab.get_by_label("Verdict").select_option("fails")
+    assert shown.count() == 1 and "1 claims" in tab.locator(".filters output").inner_text()
+    tab.locator(".findings a", has_text="ER-C4").click()
+    assert shown.count() == 3 and tab.locator("#er_lens-ER-C4").is_visible()
+    tab.close()
+
+
+def test_the_first_tab_stop_skips_to_the_content(browser, reports):
+    for name in ("index.html", "01_er_lens.html"):
+        tab = browser.new_page()
+        tab.goto((reports / name).as_uri())
+        tab.keyboard.press("Tab")
+        assert tab.evaluate("document.activeElement.className") == "skip"
+        assert tab.locator(tab.evaluate("document.activeElement.hash")).count() == 1
+        tab.close()
+
+
+def test_two_rows_of_headings_sort_and_copy_by_the_column_they_stand_over(browser, tmp_path):
+    frame = pd.DataFrame({"SST/ATT": [2, 1], "SST/DX": [3, 4], "Movies/ATT": [5, 6]})
+    frame.index = pd.Index(["b", "a"], name="system")
+    table = html_output(table_html(frame, "er_lens-table-1", ""))
+    page = render_notebook(notebook(tmp_path / "01_er_lens.ipynb", table))
+    tab = browser.new_page()
+    tab.goto(page.as_uri())
+    heads = tab.locator("#er_lens-table-1 thead tr")
+    assert [h.strip() for h in heads.nth(0).locator("th").all_inner_texts()] == [
+        "system", "SST", "Movies",
+    ]  # fmt: skip
+    heads.nth(1).locator("button").nth(2).click()
+    heads.nth(1).locator("button").nth(2).click()  # descending by Movies/ATT: 6, 5
+    first = tab.locator("#er_lens-table-1 tbody tr").first.inner_text().split()
+    assert first == ["a", "1", "4", "6"]
+    tab.close()
+
+
+def test_a_table_too_wide_is_one_for_each_group(browser, tmp_path):
+    frame = pd.DataFrame({f"{s}/{m}": [1.0] for s in "XYZ" for m in "abcd"}, index=["row"])
+    html = table_html(frame, "er_lens-table-1", "")
+    assert html.count("<table>") == 3 and html.count("<figure") == 1
+
+
+def test_print_cuts_no_column(browser, tmp_path):
+    wide = pd.DataFrame({f"a long heading {i}": ["some words here"] for i in range(14)})
+    table = html_output(table_html(wide, "er_lens-table-1", ""))
+    page = render_notebook(notebook(tmp_path / "01_er_lens.ipynb", table))
+    tab = browser.new_page(viewport={"width": 760, "height": 1000})  # A4 less its margins
+    tab.emulate_media(media="print")
+    tab.goto(page.as_uri())
+    box = tab.locator("#er_lens-table-1 .scroll")
+    assert box.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
     tab.close()
 
 

@@ -9,8 +9,8 @@ from bs4 import BeautifulSoup
 
 from erlib.reports import build_index
 from erlib.reports.footer import duration
+from erlib.reports.interval_plot import interval_svg
 from erlib.reports.ledger import read_rows
-from erlib.reports.site import interval_svg
 from tests.reports.sample import NASTY, finished_profile
 
 
@@ -60,20 +60,54 @@ def test_claims_link_to_the_tables_that_exist_and_name_those_that_do_not(profile
     assert "Table 3" in other.get_text() and other.find("a", string="Table 3") is None
 
 
-def test_the_matrix_has_each_claim_under_its_verdict_with_what_was_measured(profile):
+def test_what_was_found_stands_first_with_every_verdict_explained(profile):
     _, soup = profile
-    matrix = soup.find("table", class_="matrix")
-    heads = [th.find("span", recursive=False).get_text() for th in matrix.find_all("th")[1:4]]
-    assert heads == ["✓ holds 1", "✗ fails 1", "· not attempted 1"]
-    cells = {td["data-label"]: td for td in matrix.tbody.find_all("td")}
-    links = {verdict: [a["href"] for a in td.find_all("a")] for verdict, td in cells.items()}
-    table = "01_er_lens.html#er_lens-table-2"
-    assert links == {
-        "holds": ["#er_lens-ER-C4"],
-        "fails": ["#er_lens-ER-C18", table], "not attempted": ["#er_lens-ER-C1", table],
-    }  # fmt: skip
-    assert cells["holds"].small.get_text() == "4.1, paper 4.6 3.85 to 4.35"
-    assert cells["not attempted"].small.get_text() == "0, paper 0.912 no interval"
+    assert soup.main.section["id"] == "found"
+    legend = [li.get_text(" ", strip=True) for li in soup.find(class_="verdicts").find_all("li")]
+    assert legend == [
+        "✓ holds 1 as claimed, and large enough",
+        "✗ fails 1 the other way, or beyond the margin",
+        "· not attempted 1 too little measured to decide",
+    ]
+    told = {a.get_text(): a["href"] for a in soup.find(id="found").select(".findings a")}
+    assert told == {name: f"#er_lens-{name}" for name in ("ER-C4", "ER-C18", "ER-C1")}
+
+
+def test_a_reader_is_told_how_far_to_trust_it(tmp_path):
+    root = finished_profile(tmp_path)
+    tables = root / "reports/quick/tables"
+    (tables / "er_lens-table-corpora.csv").write_text(
+        "corpus,from,is,why\nmovie_snippets,packaged,stand-in,x\nimdb_reviews,packaged,sample,y\n"
+    )
+    (tables / "saloss-table-corpora.csv").write_text(
+        "corpus,from,is,why\nmovie_snippets,packaged,stand-in,x\nsnli,packaged,official,\n"
+    )
+    (tables / "er_lens-table-profile.csv").write_text(
+        'what,here,paper\n"seeds","0, 1","0, 1, 2"\nencoder,minilm,bigbird\n'
+    )
+    (tables / "saloss-table-profile.csv").write_text(
+        "what,here,paper\nencoder,minilm,BERT-base\nlayers of the encoder,2,12\n"
+    )
+    (tables / "er_lens-table-encoder.csv").write_text("set,difference\na,-4\nb,2\nc,-0.1\n")
+    (tables / "saloss-table-1.csv").write_text(
+        "row,column,metric,ours,paper,difference\n"
+        "SST,Baseline,f1_macro,.8,.9,-.1\nAG,Baseline,f1_macro,.7,.95,-.25\n"
+        "M,Baseline,f1_macro,.7,.9,-.2\nSST,SaLoss,f1_macro,.1,.9,-.8\n"
+    )
+    soup = BeautifulSoup(build_index("quick", root).read_text(encoding="utf-8"), "html.parser")
+    said = [li.get_text() for li in soup.find(class_="trust").find_all("li")]
+    assert said[0].endswith("1 stand-in, 1 sample, 1 official.")
+    assert said[1] == (
+        "Encoders that stand for the papers’: minilm for bigbird, BERT-base, of some the first "
+        "layers only."
+    )
+    assert said[2].startswith("Rationales are ")
+    assert said[3].startswith("Seeds behind a claim: 1 to ")
+    assert (
+        said[-2]
+        == "The Baselines’ task scores are 20 points below the papers’ (median of 3 cells)."
+    )
+    assert said[-1].startswith("On 2 of 3 sets the Baseline is below logistic regression")
 
 
 def test_our_value_leads_to_the_first_table_that_exists(profile):

@@ -15,7 +15,10 @@ function compare(a, b, sign) {
 }
 
 for (const table of document.querySelectorAll(".artefact > .scroll > table, .text > .scroll > table, table.claims")) {
-  const body = table.tBodies[0], headings = [...table.tHead.rows[0].cells], first = [...body.rows];
+  // Of two rows of headings those that stand right over a column: the tall ones come first.
+  const [top, below] = table.tHead.rows;
+  const headings = below ? [...[...top.cells].filter(cell => cell.rowSpan > 1), ...below.cells] : [...top.cells];
+  const body = table.tBodies[0], first = [...body.rows];
   headings.forEach((heading, column) => {
     const button = document.createElement("button");
     button.append(...heading.childNodes);
@@ -43,7 +46,11 @@ for (const table of document.querySelectorAll(".artefact > .scroll > table, .tex
   const copy = document.createElement("button");
   copy.textContent = "Copy";
   copy.addEventListener("click", async () => {
-    const text = [...table.rows].map(row => [...row.cells].map(cell => lines(cell).join(" ").trim()).join("\t"));
+    const tall = below ? [...top.cells].filter(cell => cell.rowSpan > 1).length : 0;
+    const text = [...table.rows].map(row => [
+      ...Array(row === below ? tall : 0).fill(""),
+      ...[...row.cells].flatMap(cell => [lines(cell).join(" ").trim(), ...Array(cell.colSpan - 1).fill("")]),
+    ].join("\t"));
     await navigator.clipboard.writeText(text.join("\n"));
     copy.textContent = "Copied";
     setTimeout(() => { copy.textContent = "Copy"; }, 1500);
@@ -53,3 +60,26 @@ for (const table of document.querySelectorAll(".artefact > .scroll > table, .tex
 
 // On a narrow screen the contents would push the page below the fold.
 if (matchMedia("(max-width: 75rem)").matches) document.querySelector("nav details")?.removeAttribute("open");
+
+// The index: claims of one verdict, of one paper.
+const filters = document.querySelector("form.filters");
+if (filters) {
+  filters.hidden = false;
+  const show = () => {
+    const { verdict, paper } = Object.fromEntries(new FormData(filters));
+    let shown = 0;
+    for (const section of document.querySelectorAll("section[data-paper]")) {
+      const rows = [...section.querySelectorAll("[data-verdict]")];
+      for (const row of rows) row.hidden = verdict !== "" && row.dataset.verdict !== verdict;
+      const left = rows.filter(row => !row.hidden).length;
+      section.hidden = (paper !== "" && section.dataset.paper !== paper) || (verdict !== "" && left === 0);
+      shown += section.hidden ? 0 : left;
+    }
+    filters.querySelector("output").textContent = verdict || paper ? `${shown} claims` : "";
+  };
+  filters.addEventListener("change", show);
+  // A link to a claim that is filtered away shows all again.
+  addEventListener("hashchange", () => {
+    if (document.querySelector(":target")?.closest("[hidden]")) { filters.reset(); show(); document.querySelector(":target").scrollIntoView(); }
+  });
+}
