@@ -258,6 +258,7 @@ def _planned(
     import pandas as pd
 
     from erlib.provenance import default_device
+    from erlib.training.costs import spec_seconds
     from erlib.training.stages import peak, plan
     from erlib.training.workers import worker_count
 
@@ -266,7 +267,9 @@ def _planned(
     for paper, stages in grids.items():
         profile = load_profile(settings[paper].profile)
         size = partial(run_gigabytes, profile)
-        table = plan(stages, seconds_per_step=profile["seconds_per_step"], gigabytes=size)
+        seconds = partial(spec_seconds, profile) if "operations_per_second" in profile else None
+        step = profile.get("seconds_per_step", 0.0)
+        table = plan(stages, seconds_per_step=step, gigabytes=size, seconds=seconds)
         most = max(most, kept + peak(stages, size, workers))
         kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -64,6 +66,9 @@ class Pretended(Tensor):
     def untyped_storage(self) -> Any:  # what tells shared weights apart when they are saved
         return self.held.untyped_storage()
 
+    def data_ptr(self) -> int:
+        return self.held.data_ptr()
+
     def storage(self) -> Any:
         return self.held.storage()
 
@@ -96,13 +101,43 @@ def dispatched(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if asked is not None:
         kwargs = {**kwargs, "device": torch.device("cpu")}
     inner, options = pytree.tree_map_only(Pretended, lambda t: t.held, (args, kwargs))
-    made = op(*inner, **options)
+    made = LSTM_CELLS.get(packet, op)(*inner, **options)
     if packet is aten.copy_:
         return args[0]
     if not goes:
         return made
+    if packet is aten._pack_padded_sequence:  # whose second part is for the CPU
+        return Pretended(made[0]), made[1]
     own = {id(t.held): t for t in tensors if isinstance(t, Pretended)}  # changed in place
     return pytree.tree_map_only(Tensor, lambda t: or_new(t, own), made)
+
+
+def lstm_cell(x: Tensor, h: Tensor, cx: Tensor, *biases: Tensor | None) -> tuple[Tensor, ...]:
+    """CUDA's fused cell, which the CPU has not: h, c, and the gates for the way back."""
+    gates = (x + h + sum(b for b in biases if b is not None)).chunk(4, dim=1)
+    i, f, o = (gates[n].sigmoid() for n in (0, 1, 3))
+    g = gates[2].tanh()
+    cy = f * cx + i * g
+    return o * cy.tanh(), cy, torch.cat([i, f, g, o], dim=1)
+
+
+def lstm_cell_back(
+    grad_h: Tensor | None, grad_c: Tensor | None, cx: Tensor, cy: Tensor, gates: Tensor, bias: bool
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the gates, of c, and of the biases."""
+    i, f, g, o = gates.chunk(4, dim=1)
+    zero, t = torch.zeros_like(cy), cy.tanh()
+    grad_h = zero if grad_h is None else grad_h
+    c = (zero if grad_c is None else grad_c) + grad_h * o * (1 - t * t)
+    of_o = grad_h * t * o * (1 - o)
+    made = torch.cat((c * g * i * (1 - i), c * cx * f * (1 - f), c * i * (1 - g * g), of_o), dim=1)
+    return made, c * f, made.sum(dim=0) if bias else None
+
+
+LSTM_CELLS = {
+    aten._thnn_fused_lstm_cell: lstm_cell,
+    aten._thnn_fused_lstm_cell_backward_impl: lstm_cell_back,
+}
 
 
 def or_new(made: Tensor, own: dict[int, Pretended]) -> Tensor:
@@ -122,6 +157,12 @@ def refuse_mixture(op: Any, packet: Any, args: Any, tensors: list[Tensor]) -> No
     if strangers:
         shapes = ", ".join(str(tuple(t.shape)) for t in strangers)
         raise MixedDevices(f"{op}: tensors of the CPU, {shapes}, meet tensors of the device")
+
+
+def made_of(tensor: Any, data: Any, *, device: Any = None, **options: Any) -> Tensor:
+    """`torch.tensor`, which would move what it has made where nobody can see it."""
+    made = tensor(data, **options)
+    return made if device is None else made.to(device)
 
 
 class Backend(_DummyBackendModule):
@@ -147,7 +188,7 @@ def pretended() -> Iterator[str]:
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:
-        with Device():
+        with Device(), patch.object(torch, "tensor", partial(made_of, torch.tensor)):
             yield NAME
     finally:
         torch.__future__.set_overwrite_module_params_on_conversion(before)

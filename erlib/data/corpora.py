@@ -45,6 +45,7 @@ class CorpusInfo:
     task: str  # classify | pair | span
     sources: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    words: int = 30  # of a text, on the average
     rationale: str | None = None  # human | phrase labels | lexicon
     lowercase: bool = False
     licence: str = ""

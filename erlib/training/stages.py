@@ -13,7 +13,7 @@ from math import ceil
 
 import pandas as pd
 
-from erlib.config import EvalSpec, RunSpec
+from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data import corpora
 from erlib.provenance import default_device
 from erlib.training.evaluating import evaluate
@@ -22,6 +22,7 @@ from erlib.training.making import origins, with_origins
 from erlib.training.runs import run
 from erlib.training.schedule import Models, Order, make_all, most_at_once
 from erlib.training.store import StorePath, open_store
+from erlib.training.students import LEARNT, OWN, PARTS, UNSEEN
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]
@@ -151,10 +152,17 @@ def _expect_origins(stage: Stage, runs: Iterable[RunSpec], models: Models) -> No
 
 
 def plan(
-    stages: Sequence[Stage], *, seconds_per_step: float, gigabytes: Callable[[RunSpec], float]
+    stages: Sequence[Stage],
+    *,
+    seconds_per_step: float = 0.0,
+    gigabytes: Callable[[RunSpec], float],
+    seconds: Callable[[RunSpec | EvalSpec], float] | None = None,
 ) -> pd.DataFrame:
     """For each stage, the most it can take: items, optimiser steps, hours, and disk for the models
-    that it keeps, of which one has so many `gigabytes`."""
+    that it keeps, of which one has so many `gigabytes`.
+
+    `seconds`: of a run or an evaluation, where that is counted; else each step takes as long.
+    """
     rows, kept = [], set()
     for stage in stages:
         row = {"stage": stage.name, "at most": stage.maximum}
@@ -177,6 +185,8 @@ def plan(
                 "gigabytes": 0.0,
                 "hours": batches * FORWARD * seconds_per_step / 3600,
             }
+        if seconds is not None:
+            row["hours"] = sum(map(seconds, each)) / 3600
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -222,18 +232,22 @@ def _states(spec: RunSpec) -> int:
 
 def planned_steps(spec: RunSpec) -> int:
     """Optimiser steps without early stopping, from the sizes the registry states."""
-    rows = _expected_rows(spec.data.corpus, "train", spec.data.train_rows)
+    rows = expected_rows(spec.data, "train", spec.data.train_rows)
     return ceil(rows / spec.optimiser.batch_size) * spec.optimiser.epochs
 
 
 def planned_batches(spec: EvalSpec) -> int:
     """Batches of 32 texts."""
-    return ceil(_expected_rows(spec.data.corpus, spec.split, spec.rows) / 32)
+    return ceil(expected_rows(spec.data, spec.split, spec.rows) / 32)
 
 
-def _expected_rows(corpus: str, split: str, rows: int | None) -> int:
-    """As many as asked for, or as the papers say the corpus has."""
-    known = [sizes[split] for sizes in corpora()[corpus].expected.values() if split in sizes]
+def expected_rows(data: DataSpec, split: str, rows: int | None) -> int:
+    """As many as asked for, or as the papers say the corpus has; a student has its part of test."""
+    part = OWN.get(split, split) if data.taught else split
+    share = {LEARNT: 1 / PARTS, UNSEEN: 1 - 1 / PARTS}.get(part, 1.0)
+    split = "test" if part in OWN.values() else part
+    known = [sizes[split] for sizes in corpora()[data.corpus].expected.values() if split in sizes]
     if rows is None and not known:
-        raise ValueError(f"the registry does not say how many {split} texts {corpus} has")
-    return min(x for x in (rows, max(known, default=None)) if x is not None)
+        raise ValueError(f"the registry does not say how many {split} texts {data.corpus} has")
+    there = None if not known else max(1, int(share * max(known)))
+    return min(x for x in (rows, there) if x is not None)
