@@ -91,8 +91,8 @@ def _load(
 
 
 def _info(name: str, source: str) -> CorpusInfo:
-    name = parts_of(name).base
-    info = local_info(name) if source == "local" else corpus(name)
+    info = local_info(name) if source == "local" else corpus(parts_of(name).base)
+    name = info.name
     if source not in info.sources and not (source == "local" and local_splits(name)):
         fixes = {
             "packaged": "use the packaged source (--data packaged)",

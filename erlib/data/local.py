@@ -23,6 +23,7 @@ from typing import Any
 from erlib.checks import folder_name
 from erlib.data.absent import MissingCorpus
 from erlib.data.corpora import CorpusInfo, corpora
+from erlib.data.planted import parts_of
 from erlib.data.rationales import indexed_rationale, majority, starred_rationale
 from erlib.data.schema import MOST_CLASSES, Row, read_record
 from erlib.data.splits import SPLITS, Shared, shared_by_splits
@@ -40,7 +41,9 @@ def local_splits(name: str) -> list[str]:
 
 
 def local_info(name: str) -> CorpusInfo:
-    """The registry's entry, or one made from the files of a corpus of your own."""
+    """The registry's entry, or one made from the files of a corpus of your own; of one with planted
+    reasons that of the corpus they are planted in."""
+    name = parts_of(name).base
     if name in corpora():
         return corpora()[name]
     if not local_splits(name):

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from erlib.data.corpora import corpora
 from erlib.data.loading import corpus_report
+from erlib.data.planted import parts_of
 from erlib.data.splits import SPLITS
 
 OFFICIAL, SAMPLE, STAND_IN, OWN = "official", "sample", "stand-in", "of your own"
+PLANTED = "planted"
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,9 @@ def standing(name: str, source: str) -> Standing:
     What stands in a folder can be anything: a local copy is the one that the registry speaks of if
     it has as many texts in each split, and otherwise its owner's.
     """
+    base, rule, _ = parts_of(name)
+    if rule is not None:
+        return Standing(PLANTED, f"reasons by the rule '{rule}' in texts of {base}")
     info = corpora().get(name)
     said = dict(info.standing.get(source, {})) if info else {}
     if source == "local":

@@ -5,7 +5,10 @@ from collections import Counter
 import pytest
 from datasets import ClassLabel, Dataset, Features, List, Value
 
+from erlib.data import corpus_report, load_data
+from erlib.data.local import local_info
 from erlib.data.planted import PLANTED, RULES, parts_of, plant, planted_words
+from erlib.data.standing import standing
 
 N = 4000
 
@@ -136,9 +139,9 @@ def test_names_have_parts_and_others_are_refused(texts):
 
 
 def test_a_corpus_is_planted_by_its_name_and_reported():
-    from erlib.data import corpus_report, load_data
-
     data = load_data("movie_snippets+single", split="dev")
     assert 0.4 < sum(bool(planted_words(w)) for w in data["words"]) / len(data) < 0.6
+    assert local_info("movie_snippets+single").labels == ("negative", "positive")
+    assert standing("movie_snippets+single", "packaged").word == "planted"
     report = corpus_report("movie_snippets+single")
     assert report.sizes["dev"] == len(data) and "rule 'single'" in report.notes[-1]
