@@ -359,7 +359,7 @@ def test_passes_hold_fewer_texts_when_memory_is_short_and_scores_stay(method, mo
     )
     plenty, most = attribute(classifier, texts, method, level="token", max_memory="1GB"), max(sizes)
     sizes.clear()
-    short = attribute(classifier, texts, method, level="token", max_memory="150kB")
+    short = attribute(classifier, texts, method, level="token", max_memory="100kB")
     assert max(sizes) <= most / 2
     for a, b in zip(plenty, short, strict=True):
         np.testing.assert_allclose(a.scores, b.scores, atol=1e-5)
