@@ -1,8 +1,8 @@
 """What does a classifier answer, where nobody looks inside? The same numbers for less.
 
-Attention is one fused operation, which makes no map; and of an encoder's last layer nothing is made
-but the state that the head reads: of that layer's maps W_K and W_V alone are then applied to all
-tokens.
+Attention is one fused operation, which makes no map. Where a head reads the first token alone, of
+the last layer nothing is made but that token's state (W_K and W_V alone are applied to all tokens),
+and tokens that no other may see are left out: positions were added before the layers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,22 @@ class LeanStack(nn.Module):
     def forward(self, h: Tensor, *args: object, **kwargs: object) -> Tensor:
         """[B, T, D] → [B, T, D], or [B, 1, D] of the first token."""
         self.entry = h = h if self.entry is None else self.entry
-        hidden = hidden_keys(self.views[0], self.mask)
+        mask = self.mask
+        if self.first and mask[:, 0].all():
+            h, mask = seen_alone(h, mask)
+        hidden = hidden_keys(self.views[0], mask)
         for number, view in enumerate(self.views, start=1):
             h = lean_layer(view, h, hidden, first=self.first and number == len(self.views))
         return h
+
+
+def seen_alone(h: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """States and mask of the tokens that are seen, in their order; padded to the most of a text."""
+    most = int(mask.count_nonzero(dim=1).max())
+    if most == mask.shape[1]:
+        return h, mask
+    places = (mask == 0).byte().argsort(dim=1, stable=True)[:, :most]
+    return h.gather(1, places[..., None].expand(-1, -1, h.shape[-1])), mask.gather(1, places)
 
 
 def hidden_keys(view: LayerView, mask: Tensor) -> Tensor | None:
@@ -44,8 +56,8 @@ def hidden_keys(view: LayerView, mask: Tensor) -> Tensor | None:
     if mask.all() and not view.causal:
         return None
     seen = visible_keys(view, mask) if view.causal else (mask != 0)[:, None, None, :]
-    least = torch.finfo(view.query.weight.dtype).min
-    return torch.zeros(seen.shape, device=mask.device).masked_fill(~seen, least)
+    zeros = torch.zeros_like(seen, dtype=view.query.weight.dtype)
+    return zeros.masked_fill(~seen, torch.finfo(zeros.dtype).min)
 
 
 def lean_layer(view: LayerView, h: Tensor, hidden: Tensor | None, *, first: bool) -> Tensor:

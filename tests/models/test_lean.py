@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from erlib.data.encoding import collate
+from erlib.models.lean import seen_alone
 from tests import tiny
 
 families = pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -79,3 +80,17 @@ def test_a_text_of_its_own_length_is_answered_as_in_a_batch():
     together = model.forward(model.batch(texts).inputs, maps=False).logits
     alone = [model.forward(collate([t], 0).inputs, maps=False).logits for t in texts]
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-5, atol=1e-5)
+
+
+def test_tokens_that_no_other_sees_are_left_out_and_get_no_gradient():
+    model = tiny.classifier("bert").eval()
+    text = model.encode(["the plot is dull and the acting is bad"])
+    given = model.batch(text).inputs
+    given["attention_mask"][0, [2, 5]] = 0
+    h = model.forward(given).entry
+    kept, mask = seen_alone(h, given["attention_mask"])
+    seen = given["attention_mask"][0].bool()
+    torch.testing.assert_close(kept[0], h[0, seen], rtol=0, atol=0)
+    assert mask.shape == kept.shape[:2] and mask.all()
+    _, found = gradient(model, given, "entry", maps=False)
+    assert (found[0, ~seen] == 0).all() and (found[0, seen] != 0).any(dim=-1).all()
