@@ -121,7 +121,7 @@ def deeplift(request: Request) -> Scores:
     words that matter, from zero at the block's output no better than chance.
     """
     problem = _problem(request)
-    return _scores(request, problem, _deeplift(request, problem, copies=1))
+    return _scores(request, problem, *_deeplift(request, problem, copies=1))
 
 
 @register(
@@ -135,7 +135,7 @@ def deeplift(request: Request) -> Scores:
 def deepshap(request: Request) -> Scores:
     """DeepLIFT, mean over several baselines: with equal ones, as in the paper, DeepLIFT itself."""
     problem = _problem(request)
-    return _scores(request, problem, _deeplift(request, problem, copies=request.options.baselines))
+    return _scores(request, problem, *_deeplift(request, problem, copies=request.options.baselines))
 
 
 class Explained(nn.Module):
@@ -236,9 +236,11 @@ def mean_along_path(problem: Problem, points: Tensor, weights: Tensor) -> Tensor
     return (x - baseline) * mean
 
 
-def _deeplift(request: Request, problem: Problem, copies: int) -> Tensor:
-    """DeepLIFT of each text against `copies` of its baseline, averaged; without dropout, which
-    draws anew for each, these are all the same."""
+def _deeplift(request: Request, problem: Problem, copies: int) -> tuple[Tensor, Tensor | None]:
+    """DeepLIFT of each text against `copies` of its baseline, averaged; and f at the baseline.
+
+    Without dropout, which draws anew for each, the copies are all the same.
+    """
     hooked = request.options.rule == "hooked"
     if hooked and request.classifier.family == "jwa":
         raise ValueError(
@@ -247,18 +249,19 @@ def _deeplift(request: Request, problem: Problem, copies: int) -> Tensor:
         )
     drawn = request.options.dropout
     copies = copies if drawn else 1
-    mean = torch.zeros_like(problem.x)
+    mean, at_baseline = torch.zeros_like(problem.x), []
     texts = torch.arange(len(problem.x)).repeat_interleave(copies)
     together = hooked or drawn  # do input and baseline run as one batch?
     for rows in texts.split(max(1, problem.rows // 2) if together else problem.rows):
         x, baseline = problem.x[rows], problem.baseline[rows]
         arguments = tuple(argument[rows] for argument in problem.arguments)
         if hooked:
-            found = hooked_deeplift(problem.f, x, baseline, arguments)
+            found, value = hooked_deeplift(problem.f, x, baseline, arguments)
         else:
-            found = captum_deeplift(problem.f, x, baseline, arguments, together=drawn)
+            found, value = captum_deeplift(problem.f, x, baseline, arguments, together=drawn)
         mean.index_add_(0, rows.to(mean.device), found / copies)
-    return mean
+        at_baseline.append(value)
+    return mean, None if drawn else torch.cat(at_baseline)
 
 
 def captum_deeplift(
@@ -268,35 +271,40 @@ def captum_deeplift(
     arguments: tuple[Tensor, ...] = (),
     *,
     together: bool = False,
-) -> Tensor:
+) -> tuple[Tensor, Tensor]:
     """Captum's DeepLIFT: the rescale rule at tanh, ReLU and the like, gradients elsewhere.
 
     GELU, softmax, layer norm, products and LSTM are elsewhere, so that on a Transformer this is
     nearly (x − x') ⊙ ∂f/∂x, and the completeness gap is large. It is what the papers ran. Only the
     input needs a graph. `together`: as one batch with the baseline, for which dropout draws once.
+    Returns the attributions, and f at the baseline.
     """
     x = x.detach().requires_grad_()
     rule = ModuleRule(f, halves=together)
     if together:
         with rule:
-            value = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))[: len(x)]
+            both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
+        value, at_baseline = both.chunk(2)
     else:
-        rule.at_reference(lambda: f(baseline, *arguments))
+        at_baseline = rule.at_reference(lambda: f(baseline, *arguments))
         with rule:
             value = f(x, *arguments)
     (multiplier,) = torch.autograd.grad(value.sum(), x)
-    return (x.detach() - baseline) * multiplier
+    return (x.detach() - baseline) * multiplier, at_baseline.detach()
 
 
 def hooked_deeplift(
     f: nn.Module, x: Tensor, baseline: Tensor, arguments: tuple[Tensor, ...] = ()
-) -> Tensor:
-    """DeepLIFT with a rule for every step (`erlib.attributions.rescale`): Σ = f(x) − f(x')."""
+) -> tuple[Tensor, Tensor]:
+    """DeepLIFT with a rule for every step (`erlib.attributions.rescale`): Σ = f(x) − f(x').
+
+    And f(x').
+    """
     x = x.detach().requires_grad_()
     with RescaleRule():
         both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
     (multiplier,) = torch.autograd.grad(both[: len(x)].sum(), x)
-    return (x.detach() - baseline) * multiplier
+    return (x.detach() - baseline) * multiplier, both[len(x) :].detach()
 
 
 def reduced(vectors: Tensor, how: str) -> Tensor:
@@ -315,7 +323,9 @@ def reduced(vectors: Tensor, how: str) -> Tensor:
     raise ValueError(f"unknown reduction '{how}'")
 
 
-def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
+def _scores(
+    request: Request, problem: Problem, attributions: Tensor, at_baseline: Tensor | None = None
+) -> Scores:
     """The gap is to f(x) − f(x'), of the very function that was explained."""
 
     def f(point: Tensor, known: Output | None) -> Tensor:
@@ -324,6 +334,8 @@ def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
         return explained(known.logits, request.target, request.mask, request.options.of)
 
     with torch.no_grad():
-        change = f(problem.x, problem.at_x) - f(problem.baseline, problem.at_baseline)
+        change = f(problem.x, problem.at_x) - (
+            f(problem.baseline, problem.at_baseline) if at_baseline is None else at_baseline
+        )
     total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
     return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)
