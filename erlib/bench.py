@@ -2,10 +2,12 @@
 
 `python -m erlib bench` times every method at every length on the packaged MiniLM and on a random
 model of BERT-base's size, after predicting each cell from its formula; what would take too long or
-too much memory is skipped with the prediction. `--against module:function` times another
-implementation on the same texts in the same run, in turn with ours; it is called as
-`function(classifier, inputs)` with `input_ids` and the like [batch, token], and returns scores
-[batch, token].
+too much memory is skipped with the prediction. `--against captum` or `lime` times that library on
+the same texts in the same run, in turn with ours (`erlib.peers`); so does `--against
+module:function`, which is called as `function(classifier, inputs)` with `input_ids` and the like
+[batch, token], and returns scores [batch, token]. Both sides then compute on one thread, their CPU
+seconds are compared (the least of the repetitions), and a table in Markdown is written beside the
+other.
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +36,9 @@ from erlib.explorer.waiting import SENTENCE, seconds_waited
 from erlib.metrics.faithfulness import PROTOCOLS, faithfulness
 from erlib.models import Classifier, load_classifier
 from erlib.models.families import model_class
+from erlib.peers import PEERS, plain
 from erlib.timing import matmul_rate, timed_in_turn
+from erlib.training.workers import one_thread
 
 ATTRIBUTIONS = (
     "random",
@@ -67,7 +72,9 @@ RANDOM_MODELS = {
 MODELS = ("minilm", *RANDOM_MODELS)
 POSITIONS = 1024  # of the random models; MiniLM has 512
 FIRST_GUESS = 0.3  # of the matmul peak, for a method that has not been timed yet
-TEXTS, SAMPLE = 200, 5  # of the erasure row, and of them those also asked one by one
+TEXTS, SAMPLE = 40, 5  # of the erasure rows, and of them those asked one by one
+SIX = ("input_x_gradient", "attention", "saliency", "rollout", "deeplift", "scaled_attention")
+LOOP = 32  # texts in a pass of a loop
 
 Against = Callable[[Classifier, dict[str, torch.Tensor]], torch.Tensor]
 
@@ -86,10 +93,12 @@ class Cell:
     peak_mb: float = math.nan
     gflop: float = math.nan  # of the form that ran
     share_of_peak: float = math.nan  # of the best matmul rate in this run
-    against_seconds: float = math.nan
+    cpu_seconds: float = math.nan
+    against_seconds: float = math.nan  # of CPU
     against_mb: float = math.nan
-    ratio: float = math.nan  # against / ours
+    ratio: float = math.nan  # against / ours, of CPU seconds
     difference: float = math.nan  # the largest, relative to the largest score
+    correlation: float = math.nan  # of their scores with ours
     status: str = "measured"
 
 
@@ -108,7 +117,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cell-seconds", type=float, default=60, help="longest cell that is run")
     parser.add_argument("--full", action="store_true", help="run cells of any length")
     parser.add_argument("--max-memory", help="what attribute may use, such as 2GB")
-    parser.add_argument("--against", help="module:function to time on the same texts (one method)")
+    parser.add_argument(
+        "--against",
+        help=f"a library to time on the same texts ({', '.join(PEERS)}), or module:function "
+        "(one method)",
+    )
     parser.add_argument("--csv", default="bench.csv", help="where the table is written")
 
 
@@ -122,15 +135,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> int:
     """The bench, from parsed options; unknown names are refused before anything is timed."""
     known = (*ATTRIBUTIONS, *LINES)
-    methods = _names("method", options.methods or ",".join(known), known)
+    peer = PEERS.get(options.against)
+    default = known if peer is None else peer.methods
+    methods = _names("method", options.methods or ",".join(default), known)
     models = _names("model", options.models, MODELS)
     lengths, batches = _numbers("lengths", options.lengths), _numbers("batch", options.batch)
-    against = None if options.against is None else _function(options.against)
-    if against is not None and (len(methods) != 1 or methods[0] in LINES):
-        raise ValueError("--against is timed against one method: name it with --methods")
+    against: dict[str, Against] = {}
+    if peer is not None:
+        against = {method: peer.scores(method) for method in methods}
+    elif options.against is not None:
+        if len(methods) != 1 or methods[0] in LINES:
+            raise ValueError("--against is timed against one method: name it with --methods")
+        against = {methods[0]: _function(options.against)}
     if min(lengths) < 4 or max(lengths) > POSITIONS:
         raise ValueError(f"--lengths are from 4 to {POSITIONS} tokens")
 
+    with one_thread("cpu") if against else nullcontext():
+        return _run(options, methods, models, lengths, batches, against)
+
+
+def _run(
+    options: argparse.Namespace,
+    methods: Sequence[str],
+    models: Sequence[str],
+    lengths: Sequence[int],
+    batches: Sequence[int],
+    against: Mapping[str, Against],
+) -> int:
     peak = MatmulPeak()
     print(
         f"{torch.get_num_threads()} threads, matmul {peak.measure() / 1e9:.0f} GFLOP/s, "
@@ -148,6 +179,10 @@ def run(options: argparse.Namespace) -> int:
         print(_explorer_line())
     table.to_csv(options.csv, index=False)
     print(f"written to {options.csv}")
+    if against:
+        page = Path(options.csv).with_suffix(".md")
+        page.write_text(as_markdown(table, options.against) + "\n", encoding="utf-8")
+        print(f"written to {page}")
     return 0
 
 
@@ -169,7 +204,7 @@ def _cells(
     lengths: Sequence[int],
     batches: Sequence[int],
     options: argparse.Namespace,
-    against: Against | None,
+    against: Mapping[str, Against],
     peak: MatmulPeak,
 ) -> Iterator[Cell]:
     for name in models:
@@ -177,7 +212,8 @@ def _cells(
             for batch in batches:
                 share = FIRST_GUESS
                 for length in sorted(lengths):
-                    cell = _cell(name, method, batch, length, share, options, against, peak)
+                    theirs = against.get(method)
+                    cell = _cell(name, method, batch, length, share, options, theirs, peak)
                     if not math.isnan(cell.share_of_peak):
                         share = cell.share_of_peak  # the next length is predicted from this one
                     yield cell
@@ -223,11 +259,27 @@ def _cell(
         return cell
     cell.seconds, cell.peak_mb, cell.gflop = ours.seconds, ours.peak_mb, flop / 1e9
     cell.share_of_peak = flop / (ours.seconds * peak.measure())
+    cell.cpu_seconds = ours.cpu_seconds
     for other in theirs:
-        cell.against_seconds, cell.against_mb = other.seconds, other.peak_mb
-        cell.ratio = other.seconds / ours.seconds
+        cell.against_seconds, cell.against_mb = other.cpu_seconds, other.peak_mb
+        cell.ratio = other.cpu_seconds / ours.cpu_seconds
         cell.difference = np.abs(other.result - ours.result).max() / np.abs(other.result).max()
+        cell.correlation = np.corrcoef(other.result.ravel(), ours.result.ravel())[0, 1]
     return cell
+
+
+def as_markdown(table: pd.DataFrame, against: str) -> str:
+    """What was timed against another implementation, what was lost included."""
+    head = ["method", "model", "texts × tokens", "ours", against, "ratio", "largest difference, r"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for cell in table[table["ratio"].notna()].itertuples():
+        lines.append(
+            f"| {cell.method} | {cell.model} | {cell.batch} × {cell.length} | "
+            f"{cell.cpu_seconds:.3f} s, {cell.peak_mb:.0f} MB | "
+            f"{cell.against_seconds:.3f} s, {cell.against_mb:.0f} MB | {cell.ratio:.2f} | "
+            f"{cell.difference:.0e}, {cell.correlation:.4f} |"
+        )
+    return "\n".join(lines)
 
 
 def _ours(
@@ -325,45 +377,51 @@ def _line(cell: Cell) -> str:
         return line
     return (
         f"{line}  against {cell.against_seconds:.3f} s {cell.against_mb:.0f} MB: "
-        f"{cell.ratio:.1f}x, difference {cell.difference:.0e}"
+        f"{cell.ratio:.2f}x, difference {cell.difference:.0e}, r {cell.correlation:.4f}"
     )
 
 
 def _erasure_line(options: argparse.Namespace) -> str:
-    """The erasure evaluation of 15 methods, and a pass for each text, method and bin.
-
-    Scores are drawn at random, so that methods agree on nothing: the least favourable case.
-    """
+    """The erasure evaluation beside a loop over methods that asks in batches, in CPU seconds: of
+    one method and of six that people use; and of all methods with scores drawn at random, which
+    agree on nothing, beside a pass for each input."""
     classifier = _model("minilm")
     draw = np.random.default_rng(0)
     lengths = draw.integers(8, 33, TEXTS)
     texts = [random_texts(classifier, int(n), 1, seed)[0] for seed, n in enumerate(lengths)]
-    scores = {m: [draw.normal(size=len(t.tokens)) for t in texts] for m in ATTRIBUTIONS}
-    few = {method: arrays[:SAMPLE] for method, arrays in scores.items()}
-    together, apart = timed_in_turn(
-        [
-            lambda: faithfulness(classifier, texts[:SAMPLE], few, protocol="regex"),
-            lambda: one_by_one(classifier, texts[:SAMPLE], few),
-        ],
-        repeat=2,
+    real = {
+        method: [
+            found.scores for found in attribute_encoded(classifier, texts, method, level="token")
+        ]
+        for method in SIX
+    }
+    few = {m: [draw.normal(size=len(t.tokens)) for t in texts[:SAMPLE]] for m in ATTRIBUTIONS}
+    cases = (
+        ("1 method", texts, {SIX[0]: real[SIX[0]]}, LOOP),
+        (f"{len(SIX)} methods", texts, real, LOOP),
+        (f"{len(few)} methods at random", texts[:SAMPLE], few, 1),
     )
-    kept, removed = apart.result
-    difference = max(
-        np.abs(together.result["p_kept"] - kept).max(),
-        np.abs(together.result["p_removed"] - removed).max(),
-    )
-    line = (
-        f"erasure of {len(scores)} methods, 5 bins, both metrics, {SAMPLE} texts: "
-        f"{together.seconds:.2f} s, one pass each {apart.seconds:.2f} s: "
-        f"{apart.seconds / together.seconds:.1f}x, difference {difference:.0e}"
-    )
-    predicted = together.seconds * TEXTS / SAMPLE
-    if predicted > options.cell_seconds and not options.full:
-        return f"{line}; {TEXTS} texts skipped: predicted {predicted:.0f} s"
-    start = time.perf_counter()
-    faithfulness(classifier, texts, scores, protocol="regex")
-    took = time.perf_counter() - start
-    return f"{line}; {TEXTS} texts {took:.1f} s (predicted {predicted:.1f} s)"
+    said = []
+    for name, chosen, scores, size in cases:
+        together, apart = timed_in_turn(
+            [
+                partial(faithfulness, classifier, chosen, scores, protocol="regex"),
+                partial(one_by_one, classifier, chosen, scores, size=size),
+            ],
+            repeat=options.repeat,
+        )
+        kept, removed = apart.result
+        difference = max(
+            np.abs(together.result["p_kept"] - kept).max(),
+            np.abs(together.result["p_removed"] - removed).max(),
+        )
+        how = f"batches of {size}" if size > 1 else "one pass each"
+        said.append(
+            f"erasure, {name}, {len(chosen)} texts, 5 bins, both metrics: "
+            f"{together.cpu_seconds:.2f} s, {how} {apart.cpu_seconds:.2f} s: "
+            f"{apart.cpu_seconds / together.cpu_seconds:.2f}x, difference {difference:.0e}"
+        )
+    return "\n".join(said)
 
 
 def _explorer_line() -> str:
@@ -379,34 +437,41 @@ def _explorer_line() -> str:
 
 @torch.no_grad()
 def one_by_one(
-    classifier: Classifier, texts: Sequence[Encoded], scores: dict[str, list[np.ndarray]]
+    classifier: Classifier,
+    texts: Sequence[Encoded],
+    scores: Mapping[str, Sequence[np.ndarray]],
+    size: int = 1,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """p_kept and p_removed under the `regex` protocol, with a forward pass for every input.
+    """p_kept and p_removed under the `regex` protocol, method after method, with a forward pass of
+    the library's own model for every input, or for so many of them.
 
     In the order of `faithfulness`: methods, then texts, then bins.
     """
     rules, pad = PROTOCOLS["regex"], int(classifier.tokenizer.pad_token_id)
+    library = plain(classifier, "embeddings").model
 
-    def probabilities(ids: Sequence[int], text: Encoded) -> torch.Tensor:
-        inputs = {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids))}
-        if text.token_type_ids is not None:
-            inputs["token_type_ids"] = torch.tensor([text.token_type_ids])
-        return classifier.forward(inputs).logits[0].double().softmax(-1)
+    def probabilities(asked: Sequence[Encoded]) -> np.ndarray:
+        passes = [asked[i : i + size] for i in range(0, len(asked), size)]
+        logits = [library(**collate(some, pad).inputs).logits for some in passes]
+        return torch.cat(logits).double().softmax(-1).numpy()
 
-    kept: list[float] = []
-    removed: list[float] = []
-    predicted = [int(probabilities(text.input_ids, text).argmax()) for text in texts]
+    predicted = probabilities(texts).argmax(axis=-1)
+    answers: list[np.ndarray] = []
     for arrays in scores.values():
+        asked, labels = [], []
         for text, array, label in zip(texts, arrays, predicted, strict=True):
             special = np.array(text.special)
             order = np.argsort(np.where(special, np.inf, -array), kind="stable")
             for percent in rules.bins:
                 chosen = np.zeros(len(order), dtype=bool)
                 chosen[order[: rules.k(percent, text)]] = True
-                for shown, answers in ((chosen | special, kept), (~chosen | special, removed)):
-                    ids = np.where(shown, text.input_ids, pad)
-                    answers.append(float(probabilities(ids.tolist(), text)[label]))
-    return np.array(kept), np.array(removed)
+                for shown in (chosen | special, ~chosen | special):
+                    ids = np.where(shown, text.input_ids, pad).tolist()
+                    asked.append(replace(text, input_ids=ids))
+                    labels.append(label)
+        answers.append(probabilities(asked)[np.arange(len(asked)), labels])
+    both = np.concatenate(answers)
+    return both[0::2], both[1::2]
 
 
 def _names(kind: str, listed: str, known: Sequence[str]) -> list[str]:

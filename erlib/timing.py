@@ -24,23 +24,32 @@ class Timing:
 
     call: Callable[[], Any]
     runs: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)  # seconds of all threads, for each run
     result: Any = None
     peak_mb: float = math.nan
     watched: bool = True
 
     def run(self) -> None:
         """Once more; the first time with an eye on memory."""
+        began = time.process_time()
         if self.runs:
             self.runs.append(_seconds(self.call)[0])
+            self.cpu.append(time.process_time() - began)
             return
         with peak_memory() if self.watched else nullcontext([math.nan]) as peak:
             took, self.result = _seconds(self.call)
         self.runs, self.peak_mb = [took], peak[0]
+        self.cpu = [time.process_time() - began]
 
     @property
     def seconds(self) -> float:
         """The median, without the first run where there are others: it also warms up."""
         return median(self.runs[1:] or self.runs)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The least, which what else the machine does has changed the least."""
+        return min(self.cpu[1:] or self.cpu)
 
 
 def _seconds(call: Callable[[], Any]) -> tuple[float, Any]:

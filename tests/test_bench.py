@@ -16,6 +16,23 @@ from erlib.metrics.faithfulness import faithfulness
 from tests import tiny
 
 
+def _fused(query, key, *args, **options):
+    """Two products of each pair, for every head; of shapes [batch, head, token, head_dim]."""
+    batch, heads, n, width = query
+    return 4 * batch * heads * n * key[2] * width
+
+
+def _fused_backward(gradient, query, key, *args, **options):
+    """The map once more, and two products for each of the forward's."""
+    return 5 * _fused(query, key) // 2
+
+
+FUSED = {  # what torch does not count on a CPU
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused,
+    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward: _fused_backward,
+}
+
+
 @pytest.fixture
 def small(monkeypatch):
     """The bench on a tiny BERT in place of MiniLM."""
@@ -42,6 +59,7 @@ def _table(tmp_path, *arguments: str) -> pd.DataFrame:
         (["--against", "tests.attributions.oracles:alti_scores"], "against one method"),
         (["--methods", "alti", "--against", "no.such:thing"], "no.such"),
         (["--methods", "alti", "--against", "tests.tiny:nothing"], "nothing"),
+        (["--methods", "alti", "--against", "captum"], "unknown method of captum 'alti'"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_timed(arguments, message):
@@ -79,8 +97,19 @@ def test_another_implementation_is_timed_on_the_same_texts(small, tmp_path, meth
         tmp_path, "--methods", method, "--lengths", "16", "--batch", "2",
         "--against", f"tests.attributions.oracles:{method}_scores",
     )  # fmt: skip
-    assert table["ratio"][0] == pytest.approx(table["against_seconds"][0] / table["seconds"][0])
+    ratio = table["against_seconds"][0] / table["cpu_seconds"][0]
+    assert table["ratio"][0] == pytest.approx(ratio)
     assert 0 < table["difference"][0] < 1e-4
+
+
+def test_captum_finds_the_same_scores_and_a_table_says_what_each_side_took(small, tmp_path):
+    table = _table(tmp_path, "--lengths", "16", "--batch", "2", "--against", "captum")
+    fixed = table[table["method"] != "gradshap"]  # which draws its points
+    assert len(fixed) == 4 and (fixed["difference"] < 1e-4).all()
+    assert (fixed["correlation"] > 0.9999).all() and (table["cpu_seconds"] > 0).all()
+    page = (tmp_path / "bench.md").read_text(encoding="utf-8").splitlines()
+    assert len(page) == 2 + len(table) and all(line.count("|") == 8 for line in page)
+    assert page[2].startswith("| saliency | minilm | 2 × 16 | ")
 
 
 COUNTED = (
@@ -94,7 +123,7 @@ COUNTED = (
 def test_formulas_count_the_products_that_run(method, n):
     classifier = tiny.classifier("bert")
     texts = bench.random_texts(classifier, n, 1)
-    with FlopCounterMode(display=False) as counter:
+    with FlopCounterMode(display=False, custom_mapping=FUSED) as counter:
         attribute_encoded(classifier, texts, method, level="token")
     shape = Shape.of(classifier)
     formula = operations(method, shape, n)

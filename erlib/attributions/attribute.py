@@ -17,7 +17,12 @@ from torch import Tensor, nn
 
 from erlib import checks
 from erlib.attributions.explained import Target, check_target, chosen_target, class_of
-from erlib.attributions.memory import memory_budget, parse_bytes, texts_that_fit
+from erlib.attributions.memory import (
+    memory_budget,
+    parse_bytes,
+    texts_that_fit,
+    texts_worth_a_pass,
+)
 from erlib.attributions.registry import METHODS, Method, Progress, Request, Scores, unwatched
 from erlib.attributions.registry import method as registered
 from erlib.attributions.spending import check_spending
@@ -209,15 +214,15 @@ def _request(
     options: Options,
 ) -> Request:
     batch = classifier.batch(texts)
-    gradients = "gradients" in chosen.needs
+    gradients, maps = "gradients" in chosen.needs, chosen.looks_inside
     output = None
     if target == "predicted":
         with torch.set_grad_enabled(gradients):
-            output = classifier.forward(batch.inputs)
+            output = classifier.forward(batch.inputs, maps=maps)
     explained = chosen_target(target, batch, None if output is None else output.logits)
     check_target(explained, classifier)
     return Request(
-        classifier, batch, explained, per_layer, seeds, budget, options, gradients, output
+        classifier, batch, explained, per_layer, seeds, budget, options, gradients, maps, output
     )
 
 
@@ -246,9 +251,12 @@ def _batches(
         return
     available = memory_budget(budget, classifier.device)
     graph = bool({"gradients", "embeddings"} & set(chosen.needs))
+    copies = getattr(options, chosen.spends) if graph and chosen.spends else 1
     batch: list[int] = []
     for (i,) in batch_indices(lengths, 1):  # from the shortest to the longest
         fit = texts_that_fit(classifier, lengths[i], available, graph=graph)
+        if graph:
+            fit = min(fit, texts_worth_a_pass(lengths[i] * copies))
         if batch and len(batch) >= min(MOST_TEXTS, fit):
             yield batch
             batch = []

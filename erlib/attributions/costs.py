@@ -7,7 +7,7 @@ enumerate short texts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from erlib.attributions.decomposition import CACHE_BYTES
 from erlib.attributions.decompx import row_map_is_cheaper
@@ -46,6 +46,20 @@ def backward_operations(shape: Shape, n: int) -> float:
     """To the embeddings alone: one product for a map, whose weights have no gradient, and two for
     a product of activations."""
     return shape.layers * (_linear_operations(shape, n) + 8 * n * n * shape.width)
+
+
+def lean_operations(shape: Shape, n: int) -> float:
+    """A pass of which only the answer is wanted: of the last layer, keys and values of all tokens
+    and everything else of one (`erlib.models.lean`)."""
+    below = forward_operations(replace(shape, layers=shape.layers - 1), n)
+    return below + 4 * n * (shape.width**2 + shape.width) + _linear_operations(shape, 1)
+
+
+def lean_backward_operations(shape: Shape, n: int) -> float:
+    """And back: maps are not kept and made once more."""
+    below = backward_operations(replace(shape, layers=shape.layers - 1), n)
+    again = 2 * n * n * shape.width * (shape.layers - 1)
+    return below + again + 4 * n * (shape.width**2 + shape.width) + _linear_operations(shape, 1)
 
 
 def _linear_operations(shape: Shape, n: int) -> float:
@@ -90,23 +104,8 @@ def operations(method: str, shape: Shape, n: int) -> float:
     back = backward_operations(shape, n)
     if method == "scaled_attention":  # back through the last layer's upper half
         return once + back / shape.layers / 2
-    if method in ("saliency", "input_x_gradient"):
-        return once + back
-    copies = {
-        "integrated_gradients": options.steps,
-        "gradshap": options.samples,
-        "deeplift": 2,  # the text and its baseline
-        "deepshap": 2 * options.baselines,
-    }
-    if method in copies:
-        return once + copies[method] * (once + back)
+    lean, lean_back = lean_operations(shape, n), lean_backward_operations(shape, n)
     words = n - 2  # two tokens are no words
-    if method == "lime":
-        return once * (1 + min(options.samples, 2 ** min(words, 64)))
-    if method == "shap":
-        return once * (1 + (2**words if words <= MOST_ENUMERATED else options.samples + 2))
-    if method == "occlusion":
-        return once * (2 + words)
     if method == "value_zeroing":  # every layer from its values on, for every token and for none
         return once + (n + 1) * (
             once - shape.layers * n * (4 * shape.width**2 + 2 * n * shape.width)
@@ -114,8 +113,23 @@ def operations(method: str, shape: Shape, n: int) -> float:
     if method == "attn_lrp":  # its own states, q, k, v and scores once more; the linear network
         again = shape.layers * n * (6 * shape.width**2 + 2 * n * shape.width)
         products = shape.layers * 4 * n * n * shape.width  # both factors
-        return 2 * once + again + once + products + back
-    return once
+        return lean + once + again + once + products + back
+    if METHODS[method].looks_inside:
+        return once
+    if method in ("saliency", "input_x_gradient"):
+        return lean + lean_back
+    if method in ("integrated_gradients", "gradshap"):  # and a pass of the baseline
+        copies = options.steps if method == "integrated_gradients" else options.samples
+        return 2 * lean + copies * (lean + lean_back)
+    if method in ("deeplift", "deepshap"):  # the text twice and the baseline
+        return 3 * lean + lean_back
+    if method == "lime":
+        return lean * (1 + min(options.samples, 2 ** min(words, 64)))
+    if method == "shap":
+        return lean * (1 + (2**words if words <= MOST_ENUMERATED else options.samples + 2))
+    if method == "occlusion":
+        return lean * (2 + words)
+    return lean
 
 
 def peak_bytes(method: str, classifier: Classifier, n: int, batch: int) -> float:

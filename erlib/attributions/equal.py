@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from captum.attr._core.deep_lift import SUPPORTED_NON_LINEAR
 from torch import nn
 
+from erlib.attributions.rescale import RULED
 from erlib.attributions.variants import options_of
 from erlib.models.classifier import Classifier
 
@@ -47,4 +47,4 @@ def equal_by_construction(
 
 def has_rule(model: nn.Module) -> bool:
     """Whether Captum's DeepLift replaces the gradient of any of the model's modules."""
-    return any(type(module) in SUPPORTED_NON_LINEAR for module in model.modules())
+    return any(type(module) in RULED for module in model.modules())

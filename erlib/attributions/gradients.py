@@ -7,18 +7,17 @@ which `options.reduce` turns into the token's score. Gradients are taken for x a
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-from captum.attr import DeepLift, IntegratedGradients
 from torch import Tensor, nn
 
 from erlib.attributions.explained import explained
-from erlib.attributions.memory import memory_budget, texts_that_fit
+from erlib.attributions.memory import memory_budget, texts_that_fit, texts_worth_a_pass
 from erlib.attributions.registry import Request, Scores, register
-from erlib.attributions.rescale import RescaleRule
+from erlib.attributions.rescale import ModuleRule, RescaleRule
 from erlib.models import Output
 
 
@@ -76,17 +75,13 @@ def integrated_gradients(request: Request) -> Scores:
     """
     problem, options = _problem(request), request.options
     if options.quadrature == "gausslegendre":
-        attributions = IntegratedGradients(problem.f).attribute(
-            problem.x,
-            problem.baseline,
-            additional_forward_args=problem.arguments,
-            n_steps=options.steps,
-            internal_batch_size=max(problem.rows, len(problem.x)),
-        )
+        nodes, sizes = np.polynomial.legendre.leggauss(options.steps)
+        points, weights = torch.from_numpy((1 + nodes) / 2), torch.from_numpy(sizes / 2)
     else:  # SaLoss: the mean of `steps` left points and the end point
-        points = torch.linspace(0, 1, options.steps + 1).expand(len(problem.x), -1)
-        attributions = mean_along_path(problem, points)
-    return _scores(request, problem, attributions)
+        points = torch.linspace(0, 1, options.steps + 1)
+        weights = torch.full_like(points, 1 / len(points))
+    every = points.expand(len(problem.x), -1)
+    return _scores(request, problem, mean_along_path(problem, every, weights))
 
 
 @register(
@@ -103,8 +98,10 @@ def gradshap(request: Request) -> Scores:
     problem = _problem(request)
     # Captum draws for a whole batch from the global generator; here each text draws its own.
     generators = [torch.Generator().manual_seed(seed) for seed in request.seeds]
-    draws = [torch.rand(request.options.samples, generator=g) for g in generators]
-    return _scores(request, problem, mean_along_path(problem, torch.stack(draws)))
+    samples = request.options.samples
+    draws = torch.stack([torch.rand(samples, generator=g) for g in generators])
+    equal = torch.full((samples,), 1 / samples)
+    return _scores(request, problem, mean_along_path(problem, draws, equal))
 
 
 @register(
@@ -124,7 +121,7 @@ def deeplift(request: Request) -> Scores:
     words that matter, from zero at the block's output no better than chance.
     """
     problem = _problem(request)
-    return _scores(request, problem, _deeplift(request, problem, copies=1))
+    return _scores(request, problem, *_deeplift(request, problem, copies=1))
 
 
 @register(
@@ -138,7 +135,7 @@ def deeplift(request: Request) -> Scores:
 def deepshap(request: Request) -> Scores:
     """DeepLIFT, mean over several baselines: with equal ones, as in the paper, DeepLIFT itself."""
     problem = _problem(request)
-    return _scores(request, problem, _deeplift(request, problem, copies=request.options.baselines))
+    return _scores(request, problem, *_deeplift(request, problem, copies=request.options.baselines))
 
 
 class Explained(nn.Module):
@@ -156,8 +153,9 @@ class Explained(nn.Module):
         named = dict(zip(self.request.batch.inputs, inputs, strict=True))
         options = self.request.options
         place = "entry" if options.site == "straight" else options.site
+        hooked = options.rule == "hooked"  # whose rules are for the steps of attention
         at: dict[str, Any] = {place: x}
-        output = self.request.classifier.forward(named, **at)
+        output = self.request.classifier.forward(named, **at, maps=hooked)
         return explained(output.logits, target, named["attention_mask"], options.of)
 
 
@@ -185,15 +183,16 @@ def _problem(request: Request) -> Problem:
         baseline = torch.zeros_like(x)
         if request.options.baseline == "pad":
             pads = torch.full_like(inputs["input_ids"], int(classifier.tokenizer.pad_token_id))
-            at_baseline = classifier.forward({**inputs, "input_ids": pads})
+            at_baseline = classifier.forward({**inputs, "input_ids": pads}, maps=False)
             baseline = getattr(at_baseline, site)
-    budget = memory_budget(request.max_memory, classifier.device)
+    budget, length = memory_budget(request.max_memory, classifier.device), x.shape[1]
+    fit = texts_that_fit(classifier, length, budget, graph=True)
     return Problem(
         f=Explained(request),
         x=x,
         baseline=baseline,
         arguments=(request.target, *inputs.values()),
-        rows=texts_that_fit(classifier, x.shape[1], budget, graph=True),
+        rows=fit if request.options.dropout else min(fit, texts_worth_a_pass(length)),
         at_x=None if straight else request.output,  # the full model is another function
         at_baseline=None if straight else at_baseline,
     )
@@ -220,77 +219,92 @@ def _gradient(request: Request) -> tuple[Tensor, Tensor]:
     return x, torch.autograd.grad(f.sum(), x)[0]
 
 
-def mean_along_path(problem: Problem, points: Tensor) -> Tensor:
-    """(x − x') ⊙ mean_k ∂f(x' + a_k (x − x'))/∂x, points a [batch, k] of each text's own."""
+def mean_along_path(problem: Problem, points: Tensor, weights: Tensor) -> Tensor:
+    """(x − x') ⊙ Σ_k w_k ∂f(x' + a_k (x − x'))/∂x, for points a [batch, k], weights w [k]."""
     x, baseline = problem.x, problem.baseline
     texts = torch.arange(len(x)).repeat_interleave(points.shape[1])
     mean = torch.zeros_like(x)
-    places = points.flatten().to(x)[:, None, None]
-    for rows, a in zip(texts.split(problem.rows), places.split(problem.rows), strict=True):
+    places, shares = (
+        of_each.flatten().to(x)[:, None, None].split(problem.rows)
+        for of_each in (points, weights.expand_as(points))
+    )
+    for rows, a, share in zip(texts.split(problem.rows), places, shares, strict=True):
         between = (baseline[rows] + a * (x[rows] - baseline[rows])).requires_grad_()
         f = problem.f(between, *(argument[rows] for argument in problem.arguments))
         (gradient,) = torch.autograd.grad(f.sum(), between)
-        mean.index_add_(0, rows.to(x.device), gradient / points.shape[1])
+        mean.index_add_(0, rows.to(x.device), share * gradient)
     return (x - baseline) * mean
 
 
-def _deeplift(request: Request, problem: Problem, copies: int) -> Tensor:
-    """DeepLIFT of each text against `copies` of its baseline, averaged."""
+def _deeplift(request: Request, problem: Problem, copies: int) -> tuple[Tensor, Tensor | None]:
+    """DeepLIFT of each text against `copies` of its baseline, averaged; and f at the baseline.
+
+    Without dropout, which draws anew for each, the copies are all the same.
+    """
     hooked = request.options.rule == "hooked"
     if hooked and request.classifier.family == "jwa":
         raise ValueError(
             "variant 'hooked' needs a rule for every step, and the gates of jwa's LSTM are inside "
             "one fused operation; use 'captum'"
         )
-    mean = torch.zeros_like(problem.x)
+    drawn = request.options.dropout
+    copies = copies if drawn else 1
+    mean, at_baseline = torch.zeros_like(problem.x), []
     texts = torch.arange(len(problem.x)).repeat_interleave(copies)
-    for rows in texts.split(max(1, problem.rows // 2)):  # input and baseline run together
+    together = hooked or drawn  # do input and baseline run as one batch?
+    for rows in texts.split(max(1, problem.rows // 2) if together else problem.rows):
         x, baseline = problem.x[rows], problem.baseline[rows]
         arguments = tuple(argument[rows] for argument in problem.arguments)
-        one = hooked_deeplift if hooked else captum_deeplift
-        mean.index_add_(0, rows.to(mean.device), one(problem.f, x, baseline, arguments) / copies)
-    return mean
-
-
-class _SteadyDeepLift(DeepLift):
-    """Captum's DeepLift with Δy of Δy / Δx taken in double precision.
-
-    In single precision the rounding of y, divided by a small Δx, shows in the fourth digit of a
-    score, and differently in every batch.
-    """
-
-    def _backward_hook(self, module: nn.Module, grad_input: Tensor, grad_output: Tensor) -> Tensor:
-        if isinstance(getattr(module, "input", None), Tensor):
-            module.input = module.input.double()
-            module.output = type(module).forward(module, module.input)
-        return super()._backward_hook(module, grad_input, grad_output).to(grad_output.dtype)
+        if hooked:
+            found, value = hooked_deeplift(problem.f, x, baseline, arguments)
+        else:
+            found, value = captum_deeplift(problem.f, x, baseline, arguments, together=drawn)
+        mean.index_add_(0, rows.to(mean.device), found / copies)
+        at_baseline.append(value)
+    return mean, None if drawn else torch.cat(at_baseline)
 
 
 def captum_deeplift(
-    f: nn.Module, x: Tensor, baseline: Tensor, arguments: tuple[Tensor, ...] = ()
-) -> Tensor:
+    f: nn.Module,
+    x: Tensor,
+    baseline: Tensor,
+    arguments: tuple[Tensor, ...] = (),
+    *,
+    together: bool = False,
+) -> tuple[Tensor, Tensor]:
     """Captum's DeepLIFT: the rescale rule at tanh, ReLU and the like, gradients elsewhere.
 
     GELU, softmax, layer norm, products and LSTM are elsewhere, so that on a Transformer this is
-    nearly (x − x') ⊙ ∂f/∂x, and the completeness gap is large. It is what the papers ran.
+    nearly (x − x') ⊙ ∂f/∂x, and the completeness gap is large. It is what the papers ran. Only the
+    input needs a graph. `together`: as one batch with the baseline, for which dropout draws once.
+    Returns the attributions, and f at the baseline.
     """
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
-        attributions = _SteadyDeepLift(f).attribute(
-            x.detach().requires_grad_(), baseline, additional_forward_args=arguments or None
-        )
-    return attributions.detach()
+    x = x.detach().requires_grad_()
+    rule = ModuleRule(f, halves=together)
+    if together:
+        with rule:
+            both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
+        value, at_baseline = both.chunk(2)
+    else:
+        at_baseline = rule.at_reference(lambda: f(baseline, *arguments))
+        with rule:
+            value = f(x, *arguments)
+    (multiplier,) = torch.autograd.grad(value.sum(), x)
+    return (x.detach() - baseline) * multiplier, at_baseline.detach()
 
 
 def hooked_deeplift(
     f: nn.Module, x: Tensor, baseline: Tensor, arguments: tuple[Tensor, ...] = ()
-) -> Tensor:
-    """DeepLIFT with a rule for every step (`erlib.attributions.rescale`): Σ = f(x) − f(x')."""
+) -> tuple[Tensor, Tensor]:
+    """DeepLIFT with a rule for every step (`erlib.attributions.rescale`): Σ = f(x) − f(x').
+
+    And f(x').
+    """
     x = x.detach().requires_grad_()
     with RescaleRule():
         both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
     (multiplier,) = torch.autograd.grad(both[: len(x)].sum(), x)
-    return (x.detach() - baseline) * multiplier
+    return (x.detach() - baseline) * multiplier, both[len(x) :].detach()
 
 
 def reduced(vectors: Tensor, how: str) -> Tensor:
@@ -309,7 +323,9 @@ def reduced(vectors: Tensor, how: str) -> Tensor:
     raise ValueError(f"unknown reduction '{how}'")
 
 
-def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
+def _scores(
+    request: Request, problem: Problem, attributions: Tensor, at_baseline: Tensor | None = None
+) -> Scores:
     """The gap is to f(x) − f(x'), of the very function that was explained."""
 
     def f(point: Tensor, known: Output | None) -> Tensor:
@@ -318,6 +334,8 @@ def _scores(request: Request, problem: Problem, attributions: Tensor) -> Scores:
         return explained(known.logits, request.target, request.mask, request.options.of)
 
     with torch.no_grad():
-        change = f(problem.x, problem.at_x) - f(problem.baseline, problem.at_baseline)
+        change = f(problem.x, problem.at_x) - (
+            f(problem.baseline, problem.at_baseline) if at_baseline is None else at_baseline
+        )
     total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
     return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)

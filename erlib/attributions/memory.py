@@ -9,6 +9,7 @@ import torch
 
 from erlib.models.classifier import Classifier
 
+TOKENS_IN_A_PASS = 1024  # what a processor's cache holds of them is worked on fastest
 SHARE_OF_FREE = 0.25  # several processes may attribute at once
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -48,6 +49,11 @@ def bytes_per_text(classifier: Classifier, length: int, *, graph: bool) -> int:
     vector = length * width
     kept = (10 if graph else 1) * vector + maps
     return 4 * (layers * kept + 8 * vector + 4 * maps)
+
+
+def texts_worth_a_pass(length: int) -> int:
+    """How many texts of `length` tokens are no slower together than more of them; at least one."""
+    return max(1, TOKENS_IN_A_PASS // length)
 
 
 def texts_that_fit(classifier: Classifier, length: int, budget: int, *, graph: bool) -> int:

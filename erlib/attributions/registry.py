@@ -43,6 +43,7 @@ class Request:
     max_memory: int | None = None
     options: Options = field(default_factory=Options)
     gradients: bool = False
+    maps: bool = True  # does the method look inside the model's layers?
     known_output: Output | None = None  # of the pass in which the predicted class was found
     progress: Progress = unwatched
 
@@ -52,7 +53,7 @@ class Request:
         if self.known_output is not None:
             return self.known_output
         with torch.set_grad_enabled(self.gradients):
-            return self.classifier.forward(self.batch.inputs)
+            return self.classifier.forward(self.batch.inputs, maps=self.maps)
 
     @property
     def mask(self) -> Tensor:
@@ -88,6 +89,11 @@ class Method:
     needs: tuple[str, ...]
     version: int
     spends: str | None = None
+
+    @property
+    def looks_inside(self) -> bool:
+        """Does it read more of a pass than logits and embeddings?"""
+        return bool({"attentions", "hidden_states", "queries"} & set(self.needs))
 
     @property
     def summary(self) -> str:

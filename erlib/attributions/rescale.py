@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 ELEMENTWISE = {
@@ -75,6 +75,73 @@ class RescaleRule(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+RULED = (nn.ReLU, nn.ELU, nn.LeakyReLU, nn.Sigmoid, nn.Tanh, nn.Softplus)  # by Captum
+
+
+class ModuleRule:
+    """DeepLIFT as Captum has it: the rescale rule at activations that are modules, and no other.
+
+    f is first asked `at_reference`, then, while this is open, at the input; or, in `halves`, at
+    both in one batch, the input first.
+    """
+
+    def __init__(self, f: nn.Module, *, halves: bool = False) -> None:
+        self.halves = halves
+        self.modules = [module for module in f.modules() if type(module) in RULED]
+        self.inputs: list[Tensor] = []  # of the modules, in the order of their calls
+        self._hooks: list[Any] = []
+
+    def at_reference(self, f: Callable[[], Tensor]) -> Tensor:
+        """f(x'), with what each activation is given there."""
+        hooks = [m.register_forward_pre_hook(self._keep) for m in self.modules]
+        try:
+            with torch.no_grad():
+                return f()
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _keep(self, module: nn.Module, args: tuple[Tensor, ...]) -> None:
+        self.inputs.append(args[0].detach())
+
+    def __enter__(self) -> None:
+        self._hooks = [m.register_forward_hook(self._replace) for m in self.modules]
+
+    def __exit__(self, *error: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _replace(self, module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        if not self.halves:
+            return _Rescaled.apply(args[0], self.inputs.pop(0), module.forward)
+        x, reference = args[0].chunk(2)
+        y = _Rescaled.apply(x, reference.detach(), module.forward)
+        return torch.cat([y, output[len(x) :]])
+
+
+class _Rescaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, reference: Tensor, g: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.save_for_backward(x, reference)
+        ctx.g = g
+        return g(x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        x, reference = ctx.saved_tensors
+        return (gradients[0] * secant(x, reference, ctx.g)).to(x.dtype), None, None
+
+
+def secant(x: Tensor, reference: Tensor, g: Callable[[Tensor], Tensor]) -> Tensor:
+    """Δy / Δx, or g'(x) where Δx = 0; in double: both are differences of close numbers."""
+    with torch.enable_grad():
+        wide = x.double().requires_grad_()
+        y = g(wide)
+        (slope,) = torch.autograd.grad(y.sum(), wide)
+    dx, dy = wide.detach() - reference.double(), y.detach() - g(reference.double())
+    return torch.where(dx.abs() < SAME, slope, dy / dx)
+
+
 def elementwise(x: Tensor, g: Callable[[Tensor], Tensor]) -> Tensor:
     """g(x) with the rescale rule."""
     return _Elementwise.apply(x, g)
@@ -120,12 +187,9 @@ class _Elementwise(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (x,) = ctx.saved_tensors
-        with torch.enable_grad():  # in double: Δy and Δx are differences of close numbers
-            wide = x.double().requires_grad_()
-            y = ctx.g(wide)
-            (slope,) = torch.autograd.grad(y.sum(), wide)
-        dx, dy = _difference(wide.detach()), _difference(y.detach())
-        multiplier = torch.where(dx.abs() < SAME, slope, dy / dx)
+        at_input, at_reference = x.chunk(2)
+        multiplier = torch.cat([secant(at_input, at_reference, ctx.g),
+                                secant(at_reference, at_input, ctx.g)])  # fmt: skip
         return (gradients[0] * multiplier).to(x.dtype), None
 
 

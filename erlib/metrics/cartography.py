@@ -85,7 +85,7 @@ def curvature(
         batch = collate([encoded[i] for i in rows], pad_id).to(classifier.device)
         # cuDNN's LSTM has no backward in eval mode.
         with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
-            output = classifier.forward(batch.inputs, maps=False)
+            output = classifier.forward(batch.inputs)  # derivatives of many at once
             if output.pooled is None:
                 raise ValueError(f"'{classifier.name}' has no pooled vector: a span model?")
             for norm, values in columns.items():

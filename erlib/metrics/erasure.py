@@ -22,9 +22,8 @@ from erlib.models.classifier import Classifier
 Operator = Literal["delete", "pad", "mask"]
 Target = tuple[int, ...]  # (class,), or (start, end) of a span
 
-# rows · length² of a pass, of which each layer has an attention map per head: a core's cache is
-# small, a GPU is not full with less.
-MAX_CELLS, MAX_CELLS_OF_GPU = 2**20, 2**24
+# In a pass: a core's cache is small, a GPU is not full with less.
+TOKENS, TOKENS_OF_GPU = 2**11, 2**16
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class Witness:
     An answer is [class] probabilities; of a span model [token, 2], over tokens, for start and end.
     """
 
-    def __init__(self, classifier: Classifier, *, batch_size: int = 64) -> None:
+    def __init__(self, classifier: Classifier, *, batch_size: int | None = None) -> None:
         self.classifier = classifier.eval()
         self.batch_size = batch_size
         self.pad_id = int(classifier.tokenizer.pad_token_id)
@@ -94,7 +93,7 @@ class Witness:
     def ask(self, inputs: Sequence[Erased]) -> list[np.ndarray]:
         """The answer to each input; only those not asked before are run."""
         new = [erased for erased in dict.fromkeys(inputs) if erased not in self.answers]
-        most = MAX_CELLS if self.classifier.device.type == "cpu" else MAX_CELLS_OF_GPU
+        most = TOKENS if self.classifier.device.type == "cpu" else TOKENS_OF_GPU
         for batch in _batches(new, self.batch_size, most):
             for some, answers in self.room.portions(batch, self._run):
                 for erased, row in zip(some, answers, strict=True):
@@ -123,12 +122,15 @@ def probability(distribution: np.ndarray, target: Target) -> float:
     return float(np.prod([distribution[token, side] for side, token in enumerate(target)]))
 
 
-def _batches(inputs: Sequence[Erased], batch_size: int, most: int) -> Iterator[list[Erased]]:
-    """Inputs of similar length together, blank ones apart; fewer rows where texts are long."""
+def _batches(
+    inputs: Sequence[Erased], batch_size: int | None, most: int
+) -> Iterator[list[Erased]]:
+    """Inputs in which as many tokens are seen together, blank ones apart: so many inputs, or as
+    many as have `most` tokens."""
     batch: list[Erased] = []
-    for erased in sorted(inputs, key=lambda e: (e.blank, len(e.ids))):
-        cells = (len(batch) + 1) * len(erased.ids) ** 2
-        full = len(batch) == batch_size or cells > most
+    for erased in sorted(inputs, key=lambda e: (e.blank, sum(e.visible), len(e.ids))):
+        tokens = (len(batch) + 1) * sum(erased.visible)
+        full = tokens > most if batch_size is None else len(batch) == batch_size
         if batch and (full or erased.blank != batch[0].blank):
             yield batch
             batch = []

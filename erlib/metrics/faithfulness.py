@@ -108,7 +108,7 @@ def faithfulness(
     scores: Mapping[str, Sequence[np.ndarray]],
     *,
     protocol: str,
-    batch_size: int = 64,
+    batch_size: int | None = None,
     targets: Sequence[Target] | None = None,
 ) -> pd.DataFrame:
     """Sufficiency and comprehensiveness, one row per text, method and bin.

@@ -31,7 +31,7 @@ def decision_flips(
     *,
     query_segment: int | None = None,
     operator: Operator = "pad",
-    batch_size: int = 64,
+    batch_size: int | None = None,
 ) -> pd.DataFrame:
     """The fraction of tokens whose removal flips the prediction, one row per text and method.
 

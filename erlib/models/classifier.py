@@ -23,7 +23,8 @@ from erlib.data.encoding import Batch, Encoded, collate, encode
 from erlib.models.families import body_of, family_of
 from erlib.models.gate import AttentionGate
 from erlib.models.layers import LayerView, layer_views
-from erlib.models.precision import one_pass
+from erlib.models.lean import LeanStack, layers_replaced
+from erlib.models.precision import in_bf16, one_pass
 from erlib.models.predicting import class_names, predictions
 
 SETTINGS_FILE = "erlib.json"
@@ -194,9 +195,10 @@ class Classifier:
         `embeddings` [B, T, D] replaces the word-embedding lookup: positions and types are still
         added, once. `entry` replaces the embedding block's output. `gate` [B, T] says how much of
         each token attention may see (`erlib.models.gate`); 0 is an attention mask of 0, with a
-        gradient. Without `maps`, which take the memory of all layers' at once, the output has none.
-        Positions count from the first token whatever the ids are, so that a token replaced by a pad
-        does not move the others.
+        gradient. Positions count from the first token whatever the ids are, so that a token
+        replaced by a pad does not move the others. Without `maps` only logits, embeddings and entry
+        are wanted: there are no attentions, and hidden states may end with the first
+        (`erlib.models.lean`).
         """
         body = body_of(self.model)
         mask = inputs["attention_mask"]
@@ -211,6 +213,9 @@ class Classifier:
         if "double_embedding" in self.quirks:  # the block reads its own output once more
             first = body.embeddings(inputs_embeds=embeddings, **segments)
             embeddings, entry = (first if entry is None else entry), None
+        drawn = self.model.training or "attention_by_order" in self.quirks
+        if not (maps or drawn or gate is not None or in_bf16()):
+            return self._lean(inputs, embeddings, entry, segments, looked_up)
         n_layers = self.model.config.num_hidden_layers
         gating = nullcontext() if gate is None else AttentionGate(gate, n_layers)
         with entry_replaced(self.model, entry), gating:
@@ -241,6 +246,24 @@ class Classifier:
         )
 
     __call__ = forward
+
+    def _lean(
+        self,
+        inputs: Mapping[str, Tensor],
+        embeddings: Tensor,
+        entry: Tensor | None,
+        segments: Mapping[str, Tensor],
+        looked_up: Tensor,
+    ) -> Output:
+        family, mask, body = family_of(self.family), inputs["attention_mask"], body_of(self.model)
+        first = self.task == "classify" and not family.decoder
+        stack = LeanStack(self.layers, mask, entry, first=first)
+        with layers_replaced(body, family.layers, stack):
+            states = body(inputs_embeds=embeddings, attention_mask=mask, **segments)
+        logits, pooled = self._head(states, mask[:, :1] if first else mask)
+        assert stack.entry is not None
+        read = embeddings if "double_embedding" in self.quirks else stack.entry
+        return Output(logits, (), (stack.entry,), embeddings=looked_up, entry=read, pooled=pooled)
 
     def _head(self, states: Any, mask: Tensor) -> tuple[Tensor, Tensor | None]:
         family = family_of(self.family)

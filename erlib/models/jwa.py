@@ -116,7 +116,8 @@ class JWAClassifier(Classifier):
         gate: Tensor | None = None,
         maps: bool = True,
     ) -> Output:
-        """As `Classifier.forward`; attentions is one map [B, 1, 1, T], hidden_states (x, o)."""
+        """As `Classifier.forward`; attentions is one map [B, 1, 1, T], always there, hidden_states
+        (x, o)."""
         if gate is not None:
             raise ValueError("a gate on attention takes no word from a BiLSTM: it reads them all")
         if in_bf16():

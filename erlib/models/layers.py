@@ -315,16 +315,16 @@ def layer_trace(view: LayerView, h: Tensor, attention: Tensor) -> LayerTrace:
     if view.pre_norm:
         u1, y1, u2 = h, view.norm1(h), attended
         y2 = view.norm2(u2)
-        a, fed = _feed_forward(view, y2)
+        a, fed = feed_forward(view, y2)
         return LayerTrace(h, attention, u1, y1, a, u2, y2, u2 + fed)
     u1, y1 = attended, view.norm1(attended)
-    a, fed = _feed_forward(view, y1)
+    a, fed = feed_forward(view, y1)
     u2 = y1 + fed
     y2 = view.norm2(u2)
     return LayerTrace(h, attention, u1, y1, a, u2, y2, y2)
 
 
-def _feed_forward(view: LayerView, y: Tensor) -> tuple[Tensor, Tensor]:
+def feed_forward(view: LayerView, y: Tensor) -> tuple[Tensor, Tensor]:
     """(pre-activation, W_2 σ(W_1 y + b_1) + b_2)."""
     up = view.up(y)
     if view.gate is None:

@@ -55,6 +55,7 @@ class Toy:
         *,
         embeddings: Tensor | None = None,
         entry: Tensor | None = None,
+        maps: bool = True,
     ) -> Output:
         self.seen.append(dict(inputs))
         x = self.model.table(inputs["input_ids"]) if embeddings is None else embeddings

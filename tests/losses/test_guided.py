@@ -139,7 +139,7 @@ def seen_inputs(model, monkeypatch):
     """
     asked, forward = [], model.forward
 
-    def watched(inputs, *, embeddings=None, entry=None, gate=None):
+    def watched(inputs, *, embeddings=None, entry=None, gate=None, maps=True):
         x = embeddings
         if x is None and entry is None:
             x = model.model.get_input_embeddings()(inputs["input_ids"])

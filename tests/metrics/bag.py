@@ -38,7 +38,7 @@ class Bag:
         return self
 
     def forward(
-        self, inputs: dict[str, Tensor], *, embeddings: Tensor | None = None
+        self, inputs: dict[str, Tensor], *, embeddings: Tensor | None = None, maps: bool = True
     ) -> SimpleNamespace:
         assert not self.training, "metrics must ask in eval mode"
         ids, mask = inputs["input_ids"], inputs["attention_mask"]
