@@ -256,7 +256,7 @@ def _batches(
     for (i,) in batch_indices(lengths, 1):  # from the shortest to the longest
         fit = texts_that_fit(classifier, lengths[i], available, graph=graph)
         if graph:
-            fit = min(fit, texts_worth_a_pass(lengths[i] * copies))
+            fit = min(fit, texts_worth_a_pass(lengths[i] * copies, classifier.device))
         if batch and len(batch) >= min(MOST_TEXTS, fit):
             yield batch
             batch = []

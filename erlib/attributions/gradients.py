@@ -187,12 +187,13 @@ def _problem(request: Request) -> Problem:
             baseline = getattr(at_baseline, site)
     budget, length = memory_budget(request.max_memory, classifier.device), x.shape[1]
     fit = texts_that_fit(classifier, length, budget, graph=True)
+    worth = texts_worth_a_pass(length, classifier.device)
     return Problem(
         f=Explained(request),
         x=x,
         baseline=baseline,
         arguments=(request.target, *inputs.values()),
-        rows=fit if request.options.dropout else min(fit, texts_worth_a_pass(length)),
+        rows=fit if request.options.dropout else min(fit, worth),
         at_x=None if straight else request.output,  # the full model is another function
         at_baseline=None if straight else at_baseline,
     )

@@ -9,7 +9,8 @@ import torch
 
 from erlib.models.classifier import Classifier
 
-TOKENS_IN_A_PASS = 1024  # what a processor's cache holds of them is worked on fastest
+# What a core's cache holds of a pass is worked on fastest; a GPU is not full with less.
+TOKENS_IN_A_PASS, TOKENS_OF_GPU = 2**10, 2**16
 SHARE_OF_FREE = 0.25  # several processes may attribute at once
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
@@ -51,9 +52,9 @@ def bytes_per_text(classifier: Classifier, length: int, *, graph: bool) -> int:
     return 4 * (layers * kept + 8 * vector + 4 * maps)
 
 
-def texts_worth_a_pass(length: int) -> int:
+def texts_worth_a_pass(length: int, device: torch.device) -> int:
     """How many texts of `length` tokens are no slower together than more of them; at least one."""
-    return max(1, TOKENS_IN_A_PASS // length)
+    return max(1, (TOKENS_IN_A_PASS if device.type == "cpu" else TOKENS_OF_GPU) // length)
 
 
 def texts_that_fit(classifier: Classifier, length: int, budget: int, *, graph: bool) -> int:
