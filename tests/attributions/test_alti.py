@@ -125,3 +125,11 @@ def test_minilm_agrees_with_the_whole_tensor_in_double_precision():
     classifier.model.double()
     _, rolled = oracles.alti(classifier, tiny.inputs(classifier, [text]))
     assert found.scores == pytest.approx(rolled[-1][0].numpy(), abs=1.5e-5)
+
+
+def test_a_model_of_one_layer_is_rolled_out_too():
+    (one,) = attribute(
+        tiny.classifier("bert", layers=1), [TEXT], "alti", level="token", per_layer=True
+    )
+    assert one.layers.shape[0] == 1 and (one.layers[0] == one.scores).all()
+    assert one.scores.sum() == pytest.approx(1, abs=1e-5)

@@ -130,3 +130,11 @@ def test_three_of_three_seeds_can_never_leave_two_thirds_but_ten_can():
 def test_each_resample_draws_as_many_texts_as_there_are():
     assert (text_draws(7).sum(axis=1) == 7).all()
     assert Correlation(0.0, 5, 2, 4.0).at(7, 0).weight == 8
+
+
+def test_the_power_of_a_share_is_the_chance_of_the_counts_that_are_significant():
+    """Of four seeds under one half, only all four are: P(4) = 1/16 and P(≥ 3) = 5/16."""
+    found = Share(3, 4)  # its truth: 3.5 of 5
+    assert found.power(0.0, 1, 0.07) == pytest.approx(0.7**4)
+    assert found.power(0.0, -1, 0.07) == pytest.approx(0.3**4)
+    assert found.power(0.0, 1, 0.32) == pytest.approx(0.7**4 + 4 * 0.7**3 * 0.3)
