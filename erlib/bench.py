@@ -32,11 +32,11 @@ from erlib.attributions import attribute_encoded
 from erlib.attributions.costs import Shape, operations, peak_bytes
 from erlib.data.encoding import Encoded, collate
 from erlib.errors import unknown
-from erlib.explorer.waiting import SENTENCE, seconds_waited
 from erlib.metrics.faithfulness import PROTOCOLS, faithfulness
 from erlib.models import Classifier, load_classifier
 from erlib.models.families import model_class
 from erlib.peers import PEERS, plain
+from erlib.reading.waiting import SENTENCE, seconds_waited
 from erlib.timing import matmul_rate, timed_in_turn
 from erlib.training.workers import one_thread
 

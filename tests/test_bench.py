@@ -11,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from erlib import bench
 from erlib.attributions import attribute_encoded
 from erlib.attributions.costs import Shape, operations
-from erlib.explorer.waiting import seconds_waited
 from erlib.metrics.faithfulness import faithfulness
+from erlib.reading.waiting import seconds_waited
 from tests import tiny
 
 

@@ -10,11 +10,10 @@ import ipywidgets
 from erlib.attributions import METHODS
 from erlib.config import SOURCES
 from erlib.data.loading import corpora_of
-from erlib.explorer.models import UNTRAINED
-from erlib.explorer.reading import is_slow, label
-from erlib.explorer.texts import EXAMPLE, Text, typed
+from erlib.reading.models import UNTRAINED
+from erlib.reading.one_text import DEFAULT_METHODS, is_slow, label
+from erlib.reading.texts import EXAMPLE, Text, typed
 
-DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 PREVIEW = 90  # characters of a text in the list to pick from
 
 

@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from erlib.attributions import METHODS, Attribution
 from erlib.explorer.chart import chart_svg, key_html
-from erlib.explorer.reading import Prediction, Reading, label, places
-from erlib.explorer.survey import Survey
-from erlib.explorer.texts import Text
+from erlib.reading.one_text import Prediction, Reading, label, places
+from erlib.reading.survey import Survey
+from erlib.reading.texts import Text
 from erlib.reports.heatmap import FOR, legend_html, line_html
 from erlib.reports.markup import cell_text
 

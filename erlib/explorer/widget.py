@@ -18,11 +18,11 @@ from erlib.attributions.decompx import decompositions_remembered
 from erlib.errors import unknown
 from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
-from erlib.explorer.models import Model, open_model, trained_runs
-from erlib.explorer.reading import Reading, is_slow, predict
-from erlib.explorer.survey import MOST_TEXTS, survey
-from erlib.explorer.texts import Place, Text, offered
 from erlib.explorer.worker import Stopped, Worker
+from erlib.reading.models import Model, open_model, trained_runs
+from erlib.reading.one_text import Reading, is_slow, predict
+from erlib.reading.survey import MOST_TEXTS, survey
+from erlib.reading.texts import Place, Text, offered
 from erlib.training.store import open_store
 
 

@@ -20,8 +20,8 @@ from PIL import Image
 
 import erlib
 from tests.browser import NEEDS_CHROMIUM, chromium
-from tests.explorer import tiny_run
 from tests.readable import faults
+from tests.reading import tiny_run
 from tests.reports.sample import finished_profile
 
 ROOT = Path(__file__).parents[2]

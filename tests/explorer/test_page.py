@@ -18,10 +18,10 @@ from erlib.explorer.chart import (
     chart_svg,
     key_html,
 )
-from erlib.explorer.models import Model
-from erlib.explorer.reading import Prediction, Reading
-from erlib.explorer.survey import survey
-from erlib.explorer.texts import Text
+from erlib.reading.models import Model
+from erlib.reading.one_text import Prediction, Reading
+from erlib.reading.survey import survey
+from erlib.reading.texts import Text
 from tests import tiny
 from tests.reports.sample import NASTY
 

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 import erlib
 from erlib.attributions import METHODS
 from erlib.attributions.registry import Scores
-from erlib.explorer.texts import EXAMPLE
+from erlib.reading.texts import EXAMPLE
 from tests import tiny
 
 SENTENCE = "the funny film is and the plot"
@@ -351,7 +351,7 @@ def test_a_corpus_that_cannot_be_had_says_so(explorer):
 def test_the_level_changes_what_is_shown_without_computing_again(explorer, monkeypatch):
     explorer.explain()
     assert "[CLS]" not in explorer.page.heatmaps
-    monkeypatch.setattr("erlib.explorer.reading.attribute_encoded", None)
+    monkeypatch.setattr("erlib.reading.one_text.attribute_encoded", None)
     explorer.controls.level.value = "token"
     settle(explorer)
     assert "[CLS]" in explorer.page.heatmaps and explorer.page.message == ""

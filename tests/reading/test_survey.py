@@ -5,9 +5,9 @@ import pytest
 import scipy.stats
 
 from erlib.attributions import attribute
-from erlib.explorer.models import Model
-from erlib.explorer.survey import FEWEST, survey
-from erlib.explorer.texts import Text
+from erlib.reading.models import Model
+from erlib.reading.survey import FEWEST, survey
+from erlib.reading.texts import Text
 from tests import tiny
 
 LINES = [*tiny.CORPUS, "a film", "dull", "the film and the plot"]

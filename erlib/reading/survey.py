@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from erlib.attributions import Attribution, attribute_encoded
-from erlib.explorer.models import Model
-from erlib.explorer.reading import FASTER
-from erlib.explorer.texts import Text
 from erlib.metrics.agreement import kendall
+from erlib.reading.models import Model
+from erlib.reading.one_text import FASTER
+from erlib.reading.texts import Text
 
 MOST_TEXTS = 200
 FEWEST = 3  # texts that a word must stand in to be listed

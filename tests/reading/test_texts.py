@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from erlib.explorer.texts import Text, offered, typed
+from erlib.reading.texts import Text, offered, typed
 from tests import corpus, tiny
 
 

@@ -12,11 +12,13 @@ from erlib.attributions import METHODS, Attribution, attribute_encoded, equal_by
 from erlib.attributions.attribute import by_word
 from erlib.attributions.registry import Progress, unwatched
 from erlib.data import Encoded
-from erlib.explorer.models import Model
-from erlib.explorer.texts import Text
 from erlib.metrics.agreement import agreement
 from erlib.metrics.erasure import Witness, predicted, probability, whole
 from erlib.metrics.faithfulness import faithfulness
+from erlib.reading.models import Model
+from erlib.reading.texts import Text
+
+DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 
 # Deleting tokens is what clicking a word does too, but moves the answer of a span model.
 PROTOCOLS = {"classify": "er_lens", "span": "regex"}

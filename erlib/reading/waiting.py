@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from erlib.attributions import METHODS
-from erlib.explorer.controls import DEFAULT_METHODS
-from erlib.explorer.models import Model
-from erlib.explorer.reading import Reading, is_slow
-from erlib.explorer.texts import Text
 from erlib.models import Classifier
+from erlib.reading.models import Model
+from erlib.reading.one_text import DEFAULT_METHODS, Reading, is_slow
+from erlib.reading.texts import Text
 from erlib.timing import timed_in_turn
 
 SENTENCE = (
