@@ -78,6 +78,7 @@ class Reading:
     model: Model
     text: Text
     wanted: str = ""  # the class to explain, by its name; of a model without it, the predicted one
+    of: str = ""  # which text it is, where there are two
     explained: Mapping[str, Attribution] = field(default_factory=dict)  # token level
     refused: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # rows of `curves`
@@ -85,6 +86,11 @@ class Reading:
     def __post_init__(self) -> None:
         self.encoded = encode(self.model, self.text)
         self.prediction = predict(self.model, self.text)
+
+    @property
+    def title(self) -> str:
+        """The model and, where there are two texts, which of them."""
+        return " · ".join(filter(None, (self.model.label, self.of)))
 
     @property
     def target(self) -> str:
@@ -197,6 +203,7 @@ class Reading:
         return [
             {
                 "model": self.model.label,
+                **({"text": self.of} if self.of else {}),
                 "method": label(method),
                 "target": self.target,
                 "segment": segment,
