@@ -12,7 +12,7 @@ NOT_IMPORTED = {
     "config": {"data", "models", "losses", "attributions", "metrics", "training", "reports"},
     "data": {"models", "losses", "attributions", "metrics", "training", "reports"},
     "models": {"losses", "attributions", "metrics", "training", "reports"},
-    "losses": {"attributions", "metrics", "training", "reports"},
+    "losses": {"metrics", "training", "reports"},
     "attributions": {"losses", "metrics", "training", "reports"},
     "metrics": {"losses", "training", "reports", "papers"},
     "training": {"reading", "reports", "explorer", "papers", "bench"},
