@@ -15,7 +15,7 @@ from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec, 
 from erlib.losses import Step, Weighted
 from erlib.metrics.faithfulness import faithfulness
 from erlib.models.learned_attention import calibrate
-from erlib.training import loop
+from erlib.training import kinds, loop, pilot  # noqa: F401  (registered below)
 from erlib.training.evaluating import evaluate
 from erlib.training.evaluations import KINDS
 from erlib.training.runs import run
@@ -187,6 +187,7 @@ KIND_OF = {
     "word_scores": {"method": "decompx_classifier", "level": "word"},
     "important_share": {"method": "lime"},
     "consistency": {"method": "deeplift"},
+    "soft_faithfulness": {"method": "occlusion"},
     "parts_of_speech": {"method": "scaled_attention"},
 }
 
