@@ -126,7 +126,7 @@ def _word(
     strength = score / largest if largest else 0.0
     colour = UNDEFINED if math.isnan(score) else _mix(strength)
     line = ";text-decoration:underline;text-decoration-thickness:2px" if marked else ""
-    line += ";outline:2px dashed;outline-offset:1px" if framed else ""
+    line += ";outline:2px dashed #80868f;outline-offset:1px" if framed else ""
     said = "undefined" if math.isnan(score) else f"{score:.4g}".replace("-", "−")
     named = Markup(' data-place="{}"').format(place) if place else ""
     return Markup('<span{} title="{}" style="{}">{}</span>').format(

@@ -103,7 +103,7 @@ def lab(tmp_path_factory):
             yield f"http://127.0.0.1:{port}/lab/tree/{{}}?reset&token={TOKEN}"
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(120)  # a machine may be busy
 
 
 def _wait_for(address, server, log):
