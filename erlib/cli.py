@@ -130,6 +130,8 @@ def run_command(options: argparse.Namespace) -> int:
 
     1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
     """
+    if not options.plan:
+        _refuse_no_checkout("run")  # at once: the next lines load torch
     from erlib.parameters import check_parameters
     from erlib.preflight import refuse_without_gpu
 
@@ -147,7 +149,6 @@ def run_command(options: argparse.Namespace) -> int:
     settings = {paper: check_parameters(paper, parameters) for paper in chosen}
     if options.plan:
         return print_plan(settings)
-    _refuse_no_checkout("run")
     if options.from_results:
         from erlib.results import from_archives
         from erlib.training.archive import archive_file
