@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from erlib.catalogue import paper as paper_named
 from erlib.catalogue import papers
-from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
+from erlib.config import EXECUTORS, PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import lacking, unknown
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
@@ -59,7 +60,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--only", help=f"papers, with commas: {', '.join(papers())}")
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
-    run.add_argument("--executor", default="local", help="where runs happen: local")
+    run.add_argument("--executor", default="local", help=f"one of {', '.join(EXECUTORS)}")
+    run.add_argument(
+        "--ray-address", help="of a Ray cluster, or auto; default: RAY_ADDRESS, or this machine"
+    )
     run.add_argument("--device", help="cpu, cuda or cuda:1, …; default: a GPU where there is one")
     run.add_argument(
         "--retry-failed", action="store_true", help="try again what failed in earlier starts"
@@ -145,6 +149,10 @@ def run_command(options: argparse.Namespace) -> int:
         "device": options.device,
     }
     settings = {paper: check_parameters(paper, parameters) for paper in chosen}
+    if options.ray_address:
+        if options.executor != "ray":
+            raise ValueError("--ray-address is the address of a cluster: add --executor ray")
+        os.environ["RAY_ADDRESS"] = options.ray_address  # for the notebooks' kernels, too
     if options.plan:
         return print_plan(settings)
     _refuse_no_checkout("run")
@@ -160,7 +168,7 @@ def run_command(options: argparse.Namespace) -> int:
         with from_archives(list(files.values())):
             of_files = {paper: settings[paper] for paper in files}
             return _make_reports(of_files, parameters, force=True)
-    refuse_without_gpu(options.profile, options.device)
+    refuse_without_gpu(options.profile, options.device, options.executor)
     if any(chosen.source != "packaged" for chosen in settings.values()):
         settings = _ready(settings)
     if options.retry_failed:
@@ -189,6 +197,7 @@ def _beside_archives(options: argparse.Namespace) -> str:
     given = {
         "--seeds": options.seeds,
         "--data": options.data,
+        "--executor": options.executor != "local",
         "--retry-failed": options.retry_failed,
         "--force": options.force,
         "--plan": options.plan,
@@ -235,12 +244,9 @@ def print_plan(settings: dict[str, Settings]) -> int:
     """What every stage of the chosen notebooks can cost at the most; and the disk that is taken at
     a time, with what the notebooks before keep."""
     from erlib.preflight import grids_of, preflight, told
-    from erlib.provenance import default_device
-    from erlib.training.workers import worker_count
 
-    workers = worker_count(default_device())
     grids, lacks = grids_of(settings)
-    whole, most = _planned(settings, grids)
+    whole, most, workers = _planned(settings, grids)
     print(whole.to_string(index=False, float_format="{:.2f}".format))
     print(
         f"at most {whole['hours'].sum():.1f} hours; {whole['gigabytes'].sum():.1f} GB for the "
@@ -253,16 +259,17 @@ def print_plan(settings: dict[str, Settings]) -> int:
 
 def _planned(
     settings: dict[str, Settings], grids: Mapping[str, Sequence[Stage]]
-) -> tuple[pd.DataFrame, float]:
-    """The stages of all papers with their costs, and the gigabytes that are taken at a time."""
+) -> tuple[pd.DataFrame, float, int]:
+    """The stages of all papers with their costs, the gigabytes that are taken at a time, and the
+    workers at that."""
     import pandas as pd
 
-    from erlib.provenance import default_device
     from erlib.training.costs import spec_seconds
     from erlib.training.stages import peak, plan
-    from erlib.training.workers import worker_count
+    from erlib.training.workers import at_once, device_of
 
-    workers = worker_count(default_device())
+    first = next(iter(settings.values()))
+    workers = at_once(first.executor, device_of(first.executor, first.device))
     tables, kept, most = [], 0.0, 0.0
     for paper, stages in grids.items():
         profile = load_profile(settings[paper].profile)
@@ -274,7 +281,7 @@ def _planned(
         kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)
         tables.append(table)
-    return pd.concat(tables, ignore_index=True), most
+    return pd.concat(tables, ignore_index=True), most, workers
 
 
 def explain_command(options: argparse.Namespace) -> int:

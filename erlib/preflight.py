@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import torch
-
 from erlib.catalogue import paper as paper_named
 from erlib.config import DataSpec, EvalSpec, RunSpec, load_profile, store_root
 from erlib.data.absent import MissingCorpus, rows_may_be_missing
@@ -27,6 +25,7 @@ from erlib.parameters import Settings
 from erlib.training.making import with_origins
 from erlib.training.stages import Stage
 from erlib.training.students import OWN
+from erlib.training.workers import device_of
 
 Grids = Mapping[str, Sequence[Stage]]
 
@@ -67,13 +66,13 @@ def preflight(grids: Grids, gigabytes: float) -> list[Lack]:
     return lacks + ([disk] if (disk := _disk(store_root(), gigabytes, tuple(grids))) else [])
 
 
-def refuse_without_gpu(profile: str, device: str | None) -> None:
+def refuse_without_gpu(profile: str, device: str | None, executor: str = "local") -> None:
     """An error if a profile is made for a GPU, there is none, and no device was asked for."""
     made_for = load_profile(profile).get("device")
-    if made_for == "cuda" and device is None and not torch.cuda.is_available():
+    if made_for == "cuda" and device is None and device_of(executor, device) == "cpu":
         raise ValueError(
-            f"profile '{profile}' is made for a GPU and torch sees none here; if it is to be "
-            "computed on this CPU all the same, say so: --device cpu"
+            f"profile '{profile}' is made for a GPU and there is none; if it is to be computed on "
+            "the CPU all the same, say so: --device cpu"
         )
 
 

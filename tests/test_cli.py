@@ -24,6 +24,8 @@ def said(capsys):
         (["run", "--seeds", "1;2"], "--seeds takes whole numbers with commas"),
         (["run", "--data", "net"], "unknown data source 'net'; did you mean"),
         (["run", "--executor", "slurm"], "unknown executor 'slurm'"),
+        (["run", "--ray-address", "auto"], "add --executor ray"),
+        (["run", "--from-results", "--executor", "ray"], "leave out --executor"),
         (["data", "ls", "--source", "net"], "unknown source 'net'"),
         (["runs", "show"], "which run?"),
         (["run", "--from-results", "--seeds", "1"], "leave out --seeds"),

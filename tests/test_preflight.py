@@ -143,6 +143,9 @@ def test_what_a_saved_model_lacks_is_named(tmp_path, monkeypatch, damage, why):
 
 def test_a_profile_for_a_gpu_wants_the_cpu_to_be_said(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert main(["run", "--profile", "paper", "--executor", "ray"]) == 2
+    assert "say so: --device cpu" in capsys.readouterr().err
     assert main(["run", "--profile", "paper"]) == 2
     assert "say so: --device cpu" in capsys.readouterr().err
     preflight.refuse_without_gpu("paper", "cpu")

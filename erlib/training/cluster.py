@@ -22,7 +22,7 @@ from typing import Any
 from uuid import uuid4
 
 from erlib.data.absent import are_holes, rows_may_be_missing
-from erlib.provenance import source_hash
+from erlib.provenance import default_device, source_hash
 from erlib.training.workers import (
     Heard,
     Opener,
@@ -33,7 +33,8 @@ from erlib.training.workers import (
     worker_count,
 )
 
-ADDRESS = "RAY_ADDRESS"
+LOCAL = "local"  # one that is started here
+STARTS = 3  # attempts to start Ray here
 PAUSE = 0.5  # seconds between two messages of a task, and between two questions for them
 SEEN_AFTER = 30.0  # seconds until a new file on a shared disk is seen by all
 
@@ -62,9 +63,23 @@ def cluster(device: str, store: Path) -> Opener:
     return opened
 
 
+def address() -> str:
+    """Of the cluster."""
+    return os.environ.get("RAY_ADDRESS") or LOCAL
+
+
 def cluster_device() -> str:
     """CUDA where the cluster has a GPU."""
+    if address() == LOCAL:
+        return default_device()
     return "cuda" if connected().cluster_resources().get("GPU") else "cpu"
+
+
+def workers(device: str) -> int:
+    """How many tasks the cluster does at the same time on this device, as it is now."""
+    kind = "GPU" if device == "cuda" else "CPU"
+    most = int(os.environ.get("ERLIB_WORKERS") or sys.maxsize)
+    return min(most, int(connected().cluster_resources().get(kind, 0)))
 
 
 def connected() -> Any:
@@ -72,25 +87,28 @@ def connected() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    if not ray.is_initialized():
-        address = os.environ.get(ADDRESS, "local")
-        alone = {"num_cpus": worker_count("cpu"), "include_dashboard": False}
-        ray.init(
-            address,
-            **(alone if address == "local" else {}),
-            log_to_driver=False,
-            logging_level="warning",
-        )
+    quiet = {"log_to_driver": False, "logging_level": "warning"}
+    alone = {"num_cpus": worker_count("cpu"), "include_dashboard": False}
+    for left in reversed(range(STARTS)):
+        if ray.is_initialized():
+            break
+        try:
+            ray.init(address(), **quiet, **(alone if address() == LOCAL else {}))
+        except Exception as error:
+            if address() == LOCAL and left:  # too slow for it, beside other work
+                ray.shutdown()
+                continue
+            raise ConnectionError(f"Ray at '{address()}': {error}") from error
     return ray
 
 
 class Cluster:
-    """The cluster's workers, as many as it has room for; and one task more, which waits, so that a
-    cluster that can grow knows of it."""
+    """The cluster's workers, as many as it has room for; and one task more, which waits, so that
+    none is idle and a cluster that can grow knows of it."""
 
     def __init__(self, work: Work, device: str, store: Path) -> None:
         self.ray, self.store, self.token = connected(), store, f"cluster-{uuid4().hex}"
-        self.kind = "GPU" if device == "cuda" else "CPU"
+        self.device = device
         (store / "locks").mkdir(parents=True, exist_ok=True)
         self._token_file.touch()
         needs = {"num_cpus": 1, "num_gpus": 1 if device == "cuda" else 0}
@@ -107,19 +125,15 @@ class Cluster:
 
     def takes(self) -> bool:
         """Are there fewer tasks than workers, or as many?"""
-        most = int(os.environ.get("ERLIB_WORKERS") or sys.maxsize)
-        return len(self.busy) < min(most, self._workers() + 1)
-
-    def _workers(self) -> int:
-        return int(self.ray.cluster_resources().get(self.kind, 0))
+        return len(self.busy) <= workers(self.device)
 
     def give(self, index: int, task: Any) -> None:
         """Queue it."""
         answered = self.serve.remote(self.work, index, task, self.home, self.post)
         self.busy[answered] = index
-        if not self._workers() and not self.told_to_wait:
+        if not workers(self.device) and not self.told_to_wait:
             self.told_to_wait = True
-            print(f"erlib: the cluster has no {self.kind} yet: waiting for one", file=sys.stderr)
+            print("erlib: the cluster has no machine for this yet: waiting", file=sys.stderr)
 
     def hear(self) -> list[Heard]:
         """What tasks say, and those that are done."""

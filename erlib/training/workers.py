@@ -118,12 +118,13 @@ def side_by_side(
     results: dict[int, Result] = {}
     waiting = list(range(len(tasks)))
     deaths: Counter[int] = Counter()
+
+    def may_begin(index: int) -> bool:
+        return after is None or results.keys() >= set(after[index])
+
     try:
         while len(results) < len(tasks):
-            ready = [i for i in waiting if after is None or results.keys() >= set(after[i])]
-            for index in ready:
-                if not pool.takes():
-                    break
+            while pool.takes() and (index := next(filter(may_begin, waiting), None)) is not None:
                 waiting.remove(index)
                 pool.give(index, tasks[index])
             for index, what, said in pool.hear():
@@ -151,6 +152,15 @@ def opener_of(executor: str, device: str, store: Path) -> Opener:
 
         return cluster(device, store)
     return forks(worker_count(device))
+
+
+def at_once(executor: str, device: str) -> int:
+    """How many tasks go on at the same time."""
+    if executor == "ray":
+        from erlib.training.cluster import workers
+
+        return workers(device)
+    return worker_count(device)
 
 
 def device_of(executor: str, device: str | None) -> str:
