@@ -7,7 +7,7 @@ usage() {
 usage: ./run_all.sh [--profile quick|cpu|night|gpu|paper] [--only PAPER,…] [--seeds N,…]
                     [--data packaged|local|hub] [--device D]
                     [--executor local|ray] [--ray-address A]
-                    [--retry-failed] [--force] [--plan]
+                    [--retry-failed] [--force] [--plan [--measure]]
        ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
@@ -42,6 +42,7 @@ options:
   --force        execute reports that are up to date, too
   --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
   --plan         print what would be computed and what it costs, and compute nothing
+  --measure      with --plan: time a few real steps of each model first
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
 
@@ -74,7 +75,7 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --ray-address --device --retry-failed --force --from-results --plan --lab --help"
+    local known="--profile --only --seeds --data --executor --ray-address --device --retry-failed --force --from-results --plan --measure --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
@@ -100,7 +101,7 @@ check_options() {
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;
             *)
                 case $1 in
-                    --plan | --retry-failed | --force) ;;
+                    --plan | --measure | --retry-failed | --force) ;;
                     --from-results) fetching=no ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"

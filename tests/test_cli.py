@@ -25,6 +25,7 @@ def said(capsys):
         (["run", "--data", "net"], "unknown data source 'net'; did you mean"),
         (["run", "--executor", "slurm"], "unknown executor 'slurm'"),
         (["run", "--ray-address", "auto"], "add --executor ray"),
+        (["run", "--measure"], "add --plan"),
         (["run", "--from-results", "--executor", "ray"], "leave out --executor"),
         (["data", "ls", "--source", "net"], "unknown source 'net'"),
         (["runs", "show"], "which run?"),

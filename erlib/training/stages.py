@@ -160,11 +160,13 @@ def plan(
     seconds_per_step: float = 0.0,
     gigabytes: Callable[[RunSpec], float],
     seconds: Callable[[RunSpec | EvalSpec], float] | None = None,
+    memory: Callable[[RunSpec], float] | None = None,
 ) -> pd.DataFrame:
     """For each stage, the most it can take: items, optimiser steps, hours, and disk for the models
     that it keeps, of which one has so many `gigabytes`.
 
     `seconds`: of a run or an evaluation, where that is counted; else each step takes as long.
+    `memory`: what a run takes of a GPU, in bytes.
     """
     rows, kept = [], set()
     for stage in stages:
@@ -180,6 +182,8 @@ def plan(
                 "gigabytes": sum(gigabytes(s) for s in _kept(stage) if s not in kept),
             }
             kept.update(_kept(stage))
+            if memory is not None:
+                row["GPU GB"] = max(memory(s) for s in each if isinstance(s, RunSpec)) / 1e9
         else:
             batches = sum(planned_batches(s) for s in each if isinstance(s, EvalSpec))
             row |= {
