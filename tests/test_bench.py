@@ -11,8 +11,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from erlib import bench
 from erlib.attributions import attribute_encoded
 from erlib.attributions.costs import Shape, operations
-from erlib.explorer.waiting import seconds_waited
 from erlib.metrics.faithfulness import faithfulness
+from erlib.reading.waiting import seconds_waited
 from tests import tiny
 
 
@@ -160,7 +160,9 @@ def test_the_explorer_s_line_has_every_method_that_promises_to_be_fast_and_appli
     assert not {"lime", "alti", "decompx", "ivra"} & set(waited)  # slow, or refused by this model
     assert min(waited.values()) > 0
     assert bench.main(["--methods", "explorer", "--csv", "/dev/null"]) == 0
-    assert "a sentence of 27 words: " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "a sentence of 27 words: " in said
+    assert "200 texts of movie_snippets looked through with the default methods: " in said
 
 
 def test_random_models_have_the_shape_they_are_named_for(monkeypatch):

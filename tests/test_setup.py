@@ -388,7 +388,7 @@ def test_all_checks_run_in_order(clone: Clone, script: str, tmp_path: Path):
         "-m ruff check",
         "-m mypy",
         "-m erlib run --profile quick",
-        "-m pytest -m not full",
+        "-m pytest -n logical --maxprocesses 4 --dist loadfile -m not full",
     ]
 
 

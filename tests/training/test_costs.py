@@ -104,8 +104,10 @@ def test_a_run_is_planned_by_the_texts_and_tokens_that_it_reads():
     assert run_operations(PROFILE, spec) == pytest.approx(2 * 6920 * 3 * once, rel=0.01)
     asked = EvalSpec(spec, spec.data, "test", "attributions", 100, "integrated_gradients",
                      options=(("steps", 10),))  # fmt: skip
-    backwards = 3 * (n * 24 * width**2 + 8 * n**2 * width)
-    by_hand = 100 * (10 * (once + backwards) + once)
+    # of the last layer the keys and values of all tokens, and all else of one
+    last, last_back = ((4 * n + 20) * width**2 + each * n * width for each in (4, 8))
+    point = 2 / 3 * once + last + 2 * (n * 24 * width**2 + 8 * n**2 * width) + last_back
+    by_hand = 100 * (10 * point + once)
     assert eval_operations(PROFILE, asked) == pytest.approx(by_hand, rel=0.15)
 
 
