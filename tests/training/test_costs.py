@@ -58,6 +58,7 @@ def folder(tmp_path_factory):
     return path
 
 
+GATED = ("comprehensiveness", "sufficiency")
 EACH = {
     "task": (),
     "attention": (term_of("explanation", guide="attention"),),
@@ -141,11 +142,13 @@ def kept_bytes(spec):
     return sum(size for size, _ in kept.values())
 
 
-@pytest.mark.parametrize("name", ["task", "comprehensiveness"])
+@pytest.mark.parametrize(
+    "name", ["task", "input x gradient", "input_gradient", "comprehensiveness", "sufficiency"]
+)
 def test_a_step_keeps_about_the_bytes_that_are_planned(name, folder):
     spec = RunSpec(
         DataSpec("sst", "hub", 64),
-        ModelSpec(str(folder), explainer="ivra-softmax" if name == "comprehensiveness" else None),
+        ModelSpec(str(folder), explainer="ivra-softmax" if name in GATED else None),
         (term_of("task"), *EACH[name]), OptimiserSpec(batch_size=4),
     )  # fmt: skip
     planned = run_bytes(PROFILE, spec) - run_bytes(PROFILE, spec, texts=1)  # of three texts
