@@ -56,10 +56,11 @@ def _table(tmp_path, *arguments: str) -> pd.DataFrame:
         (["--lengths", "32,x"], "--lengths takes whole numbers"),
         (["--lengths", "2048"], "from 4 to 1024"),
         (["--batch", "0"], "--batch takes whole numbers"),
-        (["--against", "tests.attributions.oracles:alti_scores"], "against one method"),
-        (["--methods", "alti", "--against", "no.such:thing"], "no.such"),
-        (["--methods", "alti", "--against", "tests.tiny:nothing"], "nothing"),
-        (["--methods", "alti", "--against", "captum"], "unknown method of captum 'alti'"),
+        (["--against", "tests.attributions.oracles:alti_scores"], "method=module:function"),
+        (["--against", "alti=no.such:thing"], "no.such"),
+        (["--against", "alti=tests.tiny:nothing"], "nothing"),
+        (["--against", "erasure=tests.tiny:nothing"], "unknown method 'erasure'"),
+        (["--against", "captun"], "unknown library 'captun'; did you mean 'captum'"),
     ],
 )
 def test_bad_options_are_refused_before_anything_is_timed(arguments, message):
@@ -94,8 +95,8 @@ def test_a_cell_that_needs_more_than_the_free_memory_is_skipped(small, tmp_path,
 @pytest.mark.parametrize("method", ["alti", "decompx"])
 def test_another_implementation_is_timed_on_the_same_texts(small, tmp_path, method):
     table = _table(
-        tmp_path, "--methods", method, "--lengths", "16", "--batch", "2",
-        "--against", f"tests.attributions.oracles:{method}_scores",
+        tmp_path, "--lengths", "16", "--batch", "2",
+        "--against", f"{method}=tests.attributions.oracles:{method}_scores",
     )  # fmt: skip
     ratio = table["against_seconds"][0] / table["cpu_seconds"][0]
     assert table["ratio"][0] == pytest.approx(ratio)
@@ -109,7 +110,7 @@ def test_captum_finds_the_same_scores_and_a_table_says_what_each_side_took(small
     assert (fixed["correlation"] > 0.9999).all() and (table["cpu_seconds"] > 0).all()
     page = (tmp_path / "bench.md").read_text(encoding="utf-8").splitlines()
     assert len(page) == 2 + len(table) and all(line.count("|") == 8 for line in page)
-    assert page[2].startswith("| saliency | minilm | 2 × 16 | ")
+    assert page[2].startswith("| saliency, captum | minilm | 2 × 16 | ")
 
 
 COUNTED = (
