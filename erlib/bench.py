@@ -33,11 +33,11 @@ from erlib.attributions.costs import Shape, forward_operations, operations, peak
 from erlib.attributions.memory import bytes_per_text
 from erlib.data.encoding import Encoded, collate
 from erlib.errors import unknown
-from erlib.explorer.waiting import SENTENCE, seconds_waited
 from erlib.metrics.faithfulness import PROTOCOLS, faithfulness
 from erlib.models import Classifier, load_classifier
 from erlib.models.families import model_class
 from erlib.peers import PEERS, STEPS, own_steps, plain
+from erlib.reading.waiting import CORPUS, SENTENCE, held_out, seconds_through, seconds_waited
 from erlib.timing import Timing, matmul_rate, timed_in_turn
 from erlib.training.workers import one_thread
 
@@ -446,13 +446,16 @@ def _erasure_cells(options: argparse.Namespace) -> Iterator[Cell]:
 
 
 def _explorer_line() -> str:
-    """How long a sentence takes in the explorer, and which method alone takes longest."""
-    waited = seconds_waited(_model("minilm"))
+    """How long a sentence takes in the explorer, which method alone takes longest, and how long a
+    corpus takes."""
+    waited, texts = seconds_waited(_model("minilm")), held_out()
     together = waited.pop("default methods")
     slowest = max(waited, key=lambda method: waited[method])
     return (
         f"explorer, a sentence of {len(SENTENCE.split())} words: {together:.2f} s with the default "
         f"methods; of {len(waited)} methods alone, {slowest} takes longest, {waited[slowest]:.2f} s"
+        f"; {len(texts)} texts of {CORPUS} looked through with the default methods: "
+        f"{seconds_through(_model('minilm'), texts):.1f} s"
     )
 
 

@@ -202,12 +202,13 @@ def sets(folder: Path) -> Mapping[str, CorpusInfo]:
             if "local" in info.sources and info.name != "esnli":
                 _write_local(info, folder / "local" / info.name)
             continue
-        place = folder / info.hub.id
-        for split, pattern in info.hub.splits.items():
-            file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
-            file.parent.mkdir(parents=True, exist_ok=True)
+        place = folder / info.name / info.hub.id
+        for split, patterns in info.hub.splits.items():
             rows = [_as_hub(info, record) for record in records(info, split)]
-            pq.write_table(pa.Table.from_pylist(rows), file)
+            for part, pattern in enumerate(patterns):
+                file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.Table.from_pylist(rows[part :: len(patterns)]), file)
         known[info.name] = replace(info, hub=replace(info.hub, id=str(place), revision=None))
     return known
 

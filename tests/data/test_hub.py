@@ -22,10 +22,11 @@ def repository(tmp_path, monkeypatch):
     def make(name, **splits):
         info = corpora()[name]
         for split, columns in splits.items():
-            file = info.hub.splits[split].replace("-*", "-00000-of-00001").replace("*", "0000")
-            path = tmp_path / name / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(pa.table(columns), path)
+            for file in info.hub.splits[split]:
+                file = file.replace("-*", "-00000-of-00001").replace("*", "0000")
+                path = tmp_path / name / file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.table(columns), path)
         return replace(info, hub=replace(info.hub, id=str(tmp_path / name)))
 
     return make
@@ -47,6 +48,18 @@ def test_movie_evidence_is_marked_at_every_occurrence(repository):
     [row], dropped = hub_rows(repository("movies", test=columns), "test")
     assert row["rationale"] == [1, 1, 0, 1, 1]
     assert dropped.get("evidence spans not found in their text", 0) == 0
+
+
+def test_a_split_of_several_files_is_all_of_them_and_train_can_be_cut_for_another(repository):
+    columns = {"review": ["fine film"], "label": [1], "evidences": [["fine"]]}
+    rows, _ = hub_rows(repository("movies_dev_test", test=columns), "test")
+    assert [r["id"] for r in rows] == ["movies_dev_test-test-0", "movies_dev_test-test-1"]
+    texts = {"text": [f"who is {i} ?" for i in range(400)], "coarse_label": [3] * 400}
+    info = repository("trec", train=texts, dev={"text": ["official"], "coarse_label": [1]})
+    train, dev, test = (hub_rows(info, split)[0] for split in ("train", "dev", "test"))
+    assert [r["words"] for r in dev] == [["official"]]
+    assert len(train) + len(test) == 400 and not {r["id"] for r in train} & {r["id"] for r in test}
+    assert len(test) == pytest.approx(80, abs=25)  # a fifth
 
 
 def test_a_missing_dev_split_is_cut_from_train_by_hash(repository):

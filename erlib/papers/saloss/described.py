@@ -17,9 +17,10 @@ from erlib.data import load_data, report_or_none
 from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.cells import Reading
 from erlib.papers.holes import as_table, or_hole
+from erlib.papers.means import power
 from erlib.papers.report import beside_printed
 from erlib.papers.saloss.cells import SHAPES, baseline_runs, chosen
-from erlib.papers.saloss.systems import SALOSS, SHOWN, Task, power, recipe_of, tasks
+from erlib.papers.saloss.systems import SALOSS, SHOWN, Task, recipe_of, tasks
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 from erlib.reports.paper_numbers import paper_table
