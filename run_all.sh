@@ -52,6 +52,7 @@ environment variables (relative paths count from where the command is given):
   ERLIB_CACHE     folder for the packaged files (default: the user's cache directory)
   ERLIB_STORE     folder for runs and evaluations (default: store/ in the repository)
   ERLIB_WORKERS   how many runs go on at the same time (default: one per core with 3 GB of memory)
+  ERLIB_GPU_SHARE the part of a GPU that a run takes on a Ray cluster, such as 0.5 (default: 1)
   ERLIB_NO_VENV   1: install into the active environment instead of .venv
   ERLIB_PIP_ARGS  further arguments for pip, such as an index with CPU builds of torch (README.md)
 END

@@ -266,9 +266,9 @@ def print_plan(settings: dict[str, Settings], *, measure: bool = False) -> int:
     whole, most, workers = _planned(settings, grids, measure=measure)
     print(whole.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
     print(
-        f"at most {whole['hours'].sum():.1f} hours; {whole['gigabytes'].sum():.1f} GB for the "
-        f"models that are kept, at most {most:.1f} GB at a time with {workers} "
-        f"worker{'s' * (workers > 1)}; less what the store has already"
+        f"at most {whole['hours'].sum() / max(1, workers):.1f} hours with {workers} "
+        f"worker{'s' * (workers != 1)}; {whole['gigabytes'].sum():.1f} GB for the models that are "
+        f"kept, at most {most:.1f} GB at a time; less what the store has already"
     )
     told(lacks + preflight(grids, most, *_of_gpu(settings)))
     return 0
@@ -293,12 +293,10 @@ def _planned(
     for paper, stages in grids.items():
         profile = load_profile(settings[paper].profile)
         size = partial(run_gigabytes, profile)
-        counted = rates or "operations_per_second" in profile
         table = plan(
             stages,
-            seconds_per_step=profile.get("seconds_per_step", 0.0),
             gigabytes=size,
-            seconds=partial(spec_seconds, profile, rates=rates) if counted else None,
+            seconds=partial(spec_seconds, profile, rates=rates),
             memory=partial(memory, texts=None) if for_gpu else None,
         )
         most = max(most, kept + peak(stages, size, workers))

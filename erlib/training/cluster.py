@@ -1,9 +1,10 @@
 """How are runs trained on many machines? By Ray, with the store on a folder that all of them see.
 
 `RAY_ADDRESS` names the cluster ("auto": the one that this machine belongs to); without it Ray is
-started on this machine alone. A task takes one core, and a GPU where it computes on one. Ray only
-places tasks and says when a worker is gone: what begins when, and what becomes of a task that was
-lost, is decided in `erlib.training.workers` as for processes of this machine.
+started on this machine alone. A task takes one core, and where it computes on a GPU one of these,
+or the part of one that `ERLIB_GPU_SHARE` says (`--plan` tells what runs need). Ray only places
+tasks and says when a worker is gone: what begins when, and what becomes of a task that was lost, is
+decided in `erlib.training.workers` as for processes of this machine.
 """
 
 from __future__ import annotations
@@ -77,9 +78,18 @@ def cluster_device() -> str:
 
 def workers(device: str) -> int:
     """How many tasks the cluster does at the same time on this device, as it is now."""
-    kind = "GPU" if device == "cuda" else "CPU"
+    kind, each = ("GPU", gpu_share()) if device == "cuda" else ("CPU", 1.0)
     most = int(os.environ.get("ERLIB_WORKERS") or sys.maxsize)
-    return min(most, int(connected().cluster_resources().get(kind, 0)))
+    return min(most, int(connected().cluster_resources().get(kind, 0) / each + 1e-9))
+
+
+def gpu_share() -> float:
+    """The part of a GPU that a task takes."""
+    asked = os.environ.get("ERLIB_GPU_SHARE") or "1"
+    with suppress(ValueError):
+        if 0 < float(asked) <= 1:
+            return float(asked)
+    raise ValueError(f"ERLIB_GPU_SHARE is a part of a GPU, such as 0.5, not '{asked}'")
 
 
 def connected() -> Any:
@@ -111,7 +121,7 @@ class Cluster:
         self.device = device
         (store / "locks").mkdir(parents=True, exist_ok=True)
         self._token_file.touch()
-        needs = {"num_cpus": 1, "num_gpus": 1 if device == "cuda" else 0}
+        needs = {"num_cpus": 1, "num_gpus": gpu_share() if device == "cuda" else 0}
         self.serve = self.ray.remote(**needs, max_retries=0)(_serve)
         self.post = self.ray.remote(num_cpus=0, max_restarts=-1)(Post).remote()
         self.work = self.ray.put(work)

@@ -20,6 +20,7 @@ from erlib.attributions.costs import NUMBER, Shape, forward_operations, operatio
 from erlib.attributions.variants import options_of
 from erlib.config import EvalSpec, ModelSpec, RunSpec, Term, UpdateSpec, run_gigabytes, term
 from erlib.data.corpora import corpora
+from erlib.data.planted import parts_of
 from erlib.losses import Step, Weighted
 from erlib.models import load_classifier
 from erlib.models.precision import training_in
@@ -27,12 +28,13 @@ from erlib.training.stages import expected_rows, planned_steps
 from erlib.training.updates import make_update
 
 PIECES = 1.25  # tokens of a word, on the average; and two specials
+WORDS = 30  # of a text of a corpus that is not registered
 # Numbers that a layer in training keeps for its way back, dropout's masks included: widths for each
 # token, and for each pair of tokens and head (tests/training/test_costs.py).
 VECTORS, MAPS = 18, 3.25
 # passes held beside the task's own, by term or guide
 HELD = {
-    "input_x_gradient": 1, "input_gradient": 1, "virtual_adversarial": 1, "comprehensiveness": 1,
+    "input_x_gradient": 1, "input_gradient": 1, "virtual_adversarial": 1, "comprehensiveness": 2,
     "sufficiency": 1,
 }  # fmt: skip
 SCORES = {"faithfulness": 14, "flips": 12, "consistency": 2, "agreement": 1, "curvature": 8}
@@ -108,7 +110,8 @@ def _explained(method: str, spec: EvalSpec, shape: Shape, n: int) -> float:
 @cache
 def tokens(corpus: str, max_length: int) -> int:
     """Tokens of a text, on the average, as far as they are read."""
-    return min(max_length, round(PIECES * corpora()[corpus].words) + 2)
+    known = corpora().get(parts_of(corpus).base)
+    return min(max_length, round(PIECES * (known.words if known else WORDS)) + 2)
 
 
 def shape_of(profile: Mapping[str, Any], model: ModelSpec) -> Shape:
@@ -179,12 +182,12 @@ def spec_seconds(
     assert run is not None
     rates = rates or {}
     measured = rates.get(run.model.name)
-    rate = measured or profile.get("operations_per_second") or min(rates.values())
+    rate = measured or profile["operations_per_second"]
     if isinstance(spec, EvalSpec):
         return eval_operations(profile, spec) / rate
     counted = run_operations(profile, spec) / rate
-    if measured or "seconds_per_layer" not in profile:
+    if measured:
         return counted
     shape = shape_of(profile, spec.model)
     kernels = planned_steps(spec) * step_passes(spec, shape.layers) * shape.layers
-    return max(kernels * profile["seconds_per_layer"], counted)
+    return max(kernels * profile.get("seconds_per_layer", 0.0), counted)

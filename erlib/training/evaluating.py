@@ -19,6 +19,10 @@ from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, StorePath, open_store
 from erlib.training.workers import device_of, opener_of, side_by_side
 
+COLUMNS = (  # with no evaluation, too
+    "eval", "status", "run", "seed", "corpus", "split", "kind", "method", "variant", "spec"
+)  # fmt: skip
+
 
 def evaluate(
     specs: Sequence[EvalSpec],
@@ -66,7 +70,8 @@ def evaluate(
     for spec in wanted:
         if said := failed_words(made[spec]):
             warnings.warn(f"{eval_label(made[spec])}: {said}", stacklevel=2)
-    return pd.DataFrame([eval_row(made[spec], spec) for spec in specs])
+    rows = [eval_row(made[spec], spec) for spec in specs]
+    return pd.DataFrame(rows, columns=None if rows else COLUMNS)
 
 
 def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from erlib.training.store import VANISHED, Sealed, Store, StorePath, open_store
 from erlib.training.workers import Opener, device_of, opener_of, side_by_side
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
+COLUMNS = ("run", "status", "seed", "replaces", "spec", "best_epoch", VANISHED)  # with no run, too
 
 
 def run(
@@ -60,7 +61,8 @@ def run(
                 seeds.add(max(seeds) + 1)
                 tried[first] = first.with_seed(max(seeds))
                 bar.total += steps_of(first)
-    return pd.DataFrame([row for first in wanted for row in rows[first]])
+    every = [row for first in wanted for row in rows[first]]
+    return pd.DataFrame(every, columns=None if every else COLUMNS)
 
 
 def seedless(spec: RunSpec) -> RunSpec:

@@ -28,7 +28,6 @@ from erlib.training.workers import device_of, opener_of
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]
-FORWARD = 0.4  # what a forward pass costs, in training steps
 
 
 def every_model(run: RunSpec) -> bool:
@@ -157,15 +156,14 @@ def _expect_origins(stage: Stage, runs: Iterable[RunSpec], models: Models) -> No
 def plan(
     stages: Sequence[Stage],
     *,
-    seconds_per_step: float = 0.0,
     gigabytes: Callable[[RunSpec], float],
-    seconds: Callable[[RunSpec | EvalSpec], float] | None = None,
+    seconds: Callable[[RunSpec | EvalSpec], float],
     memory: Callable[[RunSpec], float] | None = None,
 ) -> pd.DataFrame:
-    """For each stage, the most it can take: items, optimiser steps, hours, and disk for the models
-    that it keeps, of which one has so many `gigabytes`.
+    """For each stage, the most it can take: items, optimiser steps, hours of one worker, and disk
+    for the models that it keeps, of which one has so many `gigabytes`.
 
-    `seconds`: of a run or an evaluation, where that is counted; else each step takes as long.
+    `seconds`: of a run or an evaluation.
     `memory`: what a run takes of a GPU, in bytes.
     """
     rows, kept = [], set()
@@ -178,22 +176,19 @@ def plan(
             row |= {
                 "what": "runs",
                 "steps": steps,
-                "hours": steps * seconds_per_step / 3600,
+                "hours": sum(map(seconds, each)) / 3600,
                 "gigabytes": sum(gigabytes(s) for s in _kept(stage) if s not in kept),
             }
             kept.update(_kept(stage))
             if memory is not None:
                 row["GPU GB"] = max(memory(s) for s in each if isinstance(s, RunSpec)) / 1e9
         else:
-            batches = sum(planned_batches(s) for s in each if isinstance(s, EvalSpec))
             row |= {
                 "what": "evaluations",
                 "steps": 0,
+                "hours": sum(map(seconds, each)) / 3600,
                 "gigabytes": 0.0,
-                "hours": batches * FORWARD * seconds_per_step / 3600,
             }
-        if seconds is not None:
-            row["hours"] = sum(map(seconds, each)) / 3600
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -241,11 +236,6 @@ def planned_steps(spec: RunSpec) -> int:
     """Optimiser steps without early stopping, from the sizes the registry states."""
     rows = expected_rows(spec.data, "train", spec.data.train_rows)
     return ceil(rows / spec.optimiser.batch_size) * spec.optimiser.epochs
-
-
-def planned_batches(spec: EvalSpec) -> int:
-    """Batches of 32 texts."""
-    return ceil(expected_rows(spec.data, spec.split, spec.rows) / 32)
 
 
 def expected_rows(data: DataSpec, split: str, rows: int | None) -> int:

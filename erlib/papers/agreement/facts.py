@@ -37,7 +37,8 @@ def margins(study: Study) -> Facts:
         core = [f"{model}|{task.paper}" for task in core_tasks(study.settings, model)]
         runs = [c.run for c in study.finished("table3") if c.row in core and c.column == "Base"]
         rows = study.runs[study.runs["spec"].isin(runs)]
-        points = 100 * (rows["dev_accuracy"] - rows["dev_majority"])
+        found = rows.reindex(columns=["dev_accuracy", "dev_majority"]).dropna()
+        points = 100 * (found["dev_accuracy"] - found["dev_majority"])
         said.append(f"{model} {span(points, '.0f') if len(points) else 'none'}")
     return {"margins": ", ".join(said)}
 

@@ -143,6 +143,12 @@ def _read(study: Study, table: str, row: str, column: str, metric: str) -> dict[
     return study.read(Place(table, row, column, metric)) or {}
 
 
+FLIPS = (
+    "set", "texts", "by", "Baseline", "SaLoss", "rank-sum", "signed-rank", "Holm",
+    "Baseline\nunder random", "SaLoss\nunder random", "trained",
+)  # fmt: skip
+
+
 def flip_tests(study: Study) -> pd.DataFrame:
     """p of SaLoss against Baseline over texts, and of either of them against a random order.
 
@@ -175,6 +181,8 @@ def flip_tests(study: Study) -> pd.DataFrame:
                         "trained": "yes" if trained else "no",
                     }
                 )
+    if not rows:
+        return pd.DataFrame(columns=FLIPS)
     table = pd.DataFrame(rows)
     table.insert(7, "Holm", holm(table["signed-rank"]))
     return table
