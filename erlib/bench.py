@@ -454,7 +454,7 @@ def _explorer_line() -> str:
     return (
         f"explorer, a sentence of {len(SENTENCE.split())} words: {together:.2f} s with the default "
         f"methods; of {len(waited)} methods alone, {slowest} takes longest, {waited[slowest]:.2f} s"
-        f"; {len(texts)} texts of {CORPUS} looked through with the default methods: "
+        f"; {len(texts)} texts of {CORPUS} looked through: "
         f"{seconds_through(_model('minilm'), texts):.1f} s"
     )
 

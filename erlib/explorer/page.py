@@ -354,7 +354,8 @@ def survey_html(found: Survey) -> Markup:
     )
     hint = (
         f"{len(table)} texts no model was trained on; open one by its text. Error: 1 − probability "
-        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models"
+        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models; "
+        f"by {', '.join(map(label, found.methods))}"
     )
     body = Markup(
         '<div class="toolbar">{}</div><div class="scroll tall"><table class="texts"><thead><tr>{}'

@@ -20,7 +20,7 @@ from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
 from erlib.explorer.worker import Stopped, Worker
 from erlib.reading.models import Model, open_model, trained_runs
-from erlib.reading.one_text import Reading, is_slow, predict
+from erlib.reading.one_text import Reading, is_slow, predict, quick_ones
 from erlib.reading.survey import MOST_TEXTS, survey
 from erlib.reading.texts import Place, Text, offered
 from erlib.training.store import open_store
@@ -154,7 +154,7 @@ class Explorer(ipywidgets.VBox):
         """Read the held-out texts of the chosen corpus, and list them."""
         try:
             models = self._load(self.controls.chosen_models())
-            methods = [m for m in self.controls.chosen_methods() if not is_slow(m)]
+            methods = quick_ones(self.controls.chosen_methods())
             corpus, source = self.controls.corpus.value
             texts = offered(corpus, source, MOST_TEXTS)
             found = survey(models, texts, methods, self._tell)

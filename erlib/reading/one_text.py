@@ -40,6 +40,11 @@ def is_slow(method: str) -> bool:
     return bool({"predictions", "hidden_states"} & set(METHODS[method].needs))
 
 
+def quick_ones(methods: Sequence[str]) -> list[str]:
+    """Those that pass over a text once or twice, no path and no samples; all where none does."""
+    return [m for m in methods if not is_slow(m) and METHODS[m].spends is None] or list(methods)
+
+
 @dataclass(frozen=True)
 class Prediction:
     """Classes, or the answer to a question, each with its probability; the likeliest first."""

@@ -40,6 +40,7 @@ class Survey:
     """
 
     texts: Sequence[Text]
+    methods: Sequence[str]
     table: pd.DataFrame
     words: pd.DataFrame
 
@@ -94,7 +95,7 @@ def survey(
         table["disagreement"] = 1 - total / np.where(
             defined.any(axis=0), defined.sum(axis=0), np.nan
         )
-    return Survey(texts, table, _words(models, found))
+    return Survey(texts, methods, table, _words(models, found))
 
 
 def _tau(one: Sequence[Attribution], other: Sequence[Attribution]) -> np.ndarray:

@@ -8,7 +8,7 @@ from functools import partial
 from erlib.attributions import METHODS
 from erlib.models import Classifier
 from erlib.reading.models import Model
-from erlib.reading.one_text import DEFAULT_METHODS, Reading, is_slow
+from erlib.reading.one_text import DEFAULT_METHODS, Reading, is_slow, quick_ones
 from erlib.reading.survey import MOST_TEXTS, survey
 from erlib.reading.texts import Text, offered
 from erlib.timing import timed_in_turn
@@ -38,9 +38,11 @@ def seconds_waited(classifier: Classifier, repeat: int = 5) -> dict[str, float]:
 
 
 def seconds_through(classifier: Classifier, texts: Sequence[Text]) -> float:
-    """Seconds until a corpus is listed, with the default methods."""
+    """Seconds until a corpus is listed, with those of the default methods that are used for it."""
     model = Model(classifier.name, classifier, ("negative", "positive"))
-    look = partial(survey, [model], texts, DEFAULT_METHODS, lambda done, steps, doing: None)
+    look = partial(
+        survey, [model], texts, quick_ones(DEFAULT_METHODS), lambda done, steps, doing: None
+    )
     [timing] = timed_in_turn([look], repeat=1, watched=False)
     return timing.seconds
 
