@@ -137,6 +137,8 @@ def run_command(options: argparse.Namespace) -> int:
 
     1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
     """
+    if not options.plan:
+        _refuse_no_checkout("run")  # at once: the next lines load torch
     from erlib.parameters import check_parameters
     from erlib.preflight import refuse_without_gpu
 
@@ -160,7 +162,6 @@ def run_command(options: argparse.Namespace) -> int:
         raise ValueError("--measure is for a plan: add --plan")
     if options.plan:
         return print_plan(settings, measure=options.measure)
-    _refuse_no_checkout("run")
     if options.from_results:
         from erlib.results import from_archives
         from erlib.training.archive import archive_file
