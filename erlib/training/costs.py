@@ -17,6 +17,7 @@ from erlib.attributions.costs import Shape, forward_operations, operations
 from erlib.attributions.variants import options_of
 from erlib.config import EvalSpec, ModelSpec, RunSpec, Term
 from erlib.data.corpora import corpora
+from erlib.data.planted import parts_of
 from erlib.training.stages import expected_rows, planned_steps
 
 PIECES = 1.25  # tokens of a word, on the average; and two specials
@@ -93,7 +94,7 @@ def _explained(method: str, spec: EvalSpec, shape: Shape, n: int) -> float:
 @cache
 def tokens(corpus: str, max_length: int) -> int:
     """Tokens of a text, on the average, as far as they are read."""
-    return min(max_length, round(PIECES * corpora()[corpus].words) + 2)
+    return min(max_length, round(PIECES * corpora()[parts_of(corpus).base].words) + 2)
 
 
 def shape_of(profile: Mapping[str, Any], model: ModelSpec) -> Shape:

@@ -75,9 +75,18 @@ def of_table(
     scale = declared.scale if declared else "logit"
     side = declared.side if declared else 1
     contrasts = {row: _contrast(table, row, before, column, metric, scale) for row in rows}
-    made = {r: measure(c, _SEEDS, study.read, 1).evidence for r, c in contrasts.items()}
+    made = {row: _evidence(study, contrast) for row, contrast in contrasts.items()}
     seen = {row: one for row, one in made.items() if one is not None and np.isfinite(one.base)}
     return effects_of(seen, column, scale, side or 1)
+
+
+def _evidence(study: Study, contrast: Contrast) -> Evidence | None:
+    """None of what was not measured, or has no place on the scale: a share of all or nothing that
+    is no mean over texts."""
+    try:
+        return measure(contrast, _SEEDS, study.read, 1).evidence
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def effects_of(
@@ -95,7 +104,7 @@ def effects_of(
         low, high = _interval(mean, confidence)
         ends = (side * low, side * high)
         there = SCALES[scale]
-        plain = there.back(there.of(one.base) + mean.mean) - one.base
+        plain = there.back(there.of(one.base, one.texts) + mean.mean) - one.base
         found.append(
             Effect(row, column, side * mean.mean, min(ends), max(ends), unit, plain, one.seeds,
                    one.texts)
@@ -146,7 +155,7 @@ def means(study: Study, name: str = "grid") -> pd.DataFrame:
 
 
 def by_run(study: Study) -> pd.DataFrame:
-    """[(row, seed), column]: each run's numbers on their scales, turned so that more is better."""
+    """[(row, seed), column]: each trained run's numbers, turned so that more is better."""
     numbers = study.numbers(study.of("grid"))
     columns = {
         (column.name, column.metric): column for column in in_order() if column.group != "Cost"
@@ -155,7 +164,6 @@ def by_run(study: Study) -> pd.DataFrame:
     for line in numbers.to_dict("records"):
         column = columns.get((line["column"], line["metric"]))
         if column is not None and np.isfinite(line["value"]) and line["trained"]:
-            on = SCALES[column.scale].of(line["value"], line["texts"])
-            rows.append({**line, "value": (column.side or 1) * on})
+            rows.append({**line, "value": (column.side or 1) * line["value"]})
     frame = pd.DataFrame(rows, columns=["row", "seed", "column", "value"])
     return frame.pivot_table(index=["row", "seed"], columns="column", values="value", sort=False)

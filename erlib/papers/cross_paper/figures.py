@@ -21,7 +21,7 @@ PLAUSIBLE, FAITHFUL, RIGHT = "auc", "normalised_aopc", "f1_in"
 
 
 def heat_map(study: Study) -> Drawn:
-    """Every row by every column: standardised effects against the Baseline, hatched if undecided."""
+    """Every row by every column: effects in standard deviations, hatched where undecided."""
     table = effects.table(study)
     table = table[table["column"].map(lambda c: COLUMNS[c].side != 0)]
     if table["standardised"].notna().sum() == 0:

@@ -19,6 +19,7 @@ from erlib.papers.er_lens.systems import Bounds
 from erlib.parameters import Settings, check_parameters
 
 CLEAN = ""  # the rule of the corpus as it is
+SIZES = ("train_rows", "dev_rows", "max_length", "layers")  # what a planted corpus has of its own
 TRAINED_ON = {"spurious": "single"}  # whose training texts are those of another rule
 
 
@@ -59,11 +60,10 @@ def lens(settings: Settings, rule: str = CLEAN) -> Settings:
         return found
     own = settings.grid["planted"]
     roles = {**found.roles, "in_domain": f"{found.roles['in_domain']}+{rule}", "out_of_domain": []}
-    sizes = {name: own[name] for name in ("train_rows", "dev_rows", "max_length") if name in own}
-    short = {**found.grid.get("short", {}), **own.get("short", {})}
+    sizes = {name: own[name] for name in SIZES if name in own}
     first = {f"Lexpl({letter})": 1 for letter in "ARI"}
     grid: dict[str, Any] = {
-        **found.grid, **sizes, "short": short, "roles": {found.source: roles},
+        **found.grid, **sizes, "roles": {found.source: roles},
         "optimiser": {**found.grid["optimiser"], **own.get("optimiser", {})},
         "seeds_of": {**found.grid.get("seeds_of", {}), **first},
     }  # fmt: skip

@@ -92,8 +92,9 @@ def unknown_bounds(settings: Settings) -> Known:
 def run_of(settings: Settings, key: Key, known: Known) -> RunSpec:
     """The run of a place."""
     there = lens(settings, key.rule)
-    started = key.row in settings.grid.get("started", ()) or BASELINE in there.grid["started"]
-    return ROWS[key.row].make(Ground(there, key.seed, known.get(key.rule, {}), started))
+    started = {*settings.grid.get("started", ())} if "short" in there.grid else set()
+    started |= ROWS.keys() if BASELINE in there.grid.get("started", ()) else set()
+    return ROWS[key.row].make(Ground(there, key.seed, known.get(key.rule, {}), key.row in started))
 
 
 def wanted(settings: Settings, known: Known, *, bounded: bool | None = None) -> dict[Key, RunSpec]:

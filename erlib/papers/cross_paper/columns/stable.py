@@ -34,7 +34,14 @@ def consistency(subject: Subject, method: str) -> Specs:
     return subject.ask("consistency", "explained", method)
 
 
-@column("attack_success_rate", group="Stable", title="attack", read=summary("success_rate"))
+def _flipped(study: Study, specs: Sequence[Spec]) -> pd.Series:
+    """Of each text that was answered rightly, whether it is not any more."""
+    table = study.texts(specs[0]).set_index("id")
+    correct = table[table["before"] == table["label"]]
+    return (correct["after"] != correct["label"]).astype(float)
+
+
+@column("attack_success_rate", group="Stable", title="attack", read=mean_over(_flipped))
 def attack(subject: Subject) -> Specs:
     """How many right answers harmless changes turn wrong."""
     return subject.ask("attack", "attacked")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import pandas as pd
+
 from erlib.metrics.task import counted_f1_macro
-from erlib.papers.cells import Reading, Spec, mean_reading, of_answers
+from erlib.papers.cells import Reading, Spec, of_answers
 from erlib.papers.cross_paper import ground
 from erlib.papers.cross_paper.columns import Specs, Subject, column
 from erlib.papers.study import Study
@@ -13,8 +16,18 @@ from erlib.papers.study import Study
 F1 = of_answers(counted_f1_macro, 1.0)
 
 
+def _mean_f1(answers: pd.DataFrame) -> float:
+    """The mean over sets of the F1 on each."""
+    codes, names = pd.factorize(answers["set"])
+    label, predicted = (answers[name].to_numpy() for name in ("label", "predicted"))
+    each = [counted_f1_macro(label[codes == i], predicted[codes == i]) for i in range(len(names))]
+    return float(np.mean(each))
+
+
 def _mean(study: Study, specs: Sequence[Spec]) -> Reading:
-    return mean_reading([F1(study, [spec]) for spec in specs])
+    tables = [study.texts(spec).set_index("id")[["label", "predicted"]] for spec in specs]
+    answers = pd.concat([t.set_axis(f"{i} " + t.index).assign(set=i) for i, t in enumerate(tables)])
+    return Reading(_mean_f1(answers), answers, _mean_f1)
 
 
 @column("f1_in", metric="f1_macro", group="Task", title="F1", read=F1)
