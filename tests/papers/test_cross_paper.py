@@ -180,7 +180,7 @@ def test_two_seeds_decide_nothing_and_one_has_no_interval():
     assert np.isnan(one.low) and np.isnan(one.standardised)
 
 
-def test_correlations_are_spearman_s_and_rows_are_drawn_with_all_their_seeds():
+def test_correlations_are_spearman_s_and_rows_and_seeds_are_drawn_again():
     rng = np.random.default_rng(0)
     index = pd.MultiIndex.from_product([list("abcdefgh"), range(3)], names=["row", "seed"])
     x = np.repeat(rng.random(8), 3)
@@ -193,6 +193,8 @@ def test_correlations_are_spearman_s_and_rows_are_drawn_with_all_their_seeds():
     means = frame.groupby(level="row").mean()
     assert over_rows.rho["x", "z"] == pytest.approx(stats.spearmanr(means.x, means.z).statistic)
     assert over_rows.n["x", "z"] == 8
+    two = frame[frame.index.get_level_values("seed") < 2]
+    assert correlations(two, "models")["low"].isna().all()
     assert groups(correlations(frame, "models"), ["x", "y", "z"]) == [["x", "y"], ["z"]]
 
 

@@ -43,9 +43,7 @@ def heat_map(study: Study) -> Drawn:
         axis.tick_params(length=0)
         axis.grid(False)
         _brackets(axis, [c.group for c in columns])
-        figure.colorbar(
-            shown, ax=axis, shrink=0.8, pad=0.01, label="better than the Baseline → (SD over seeds)"
-        )
+        figure.colorbar(shown, ax=axis, shrink=0.8, pad=0.01, label="SD over seeds")
     return figure, table
 
 

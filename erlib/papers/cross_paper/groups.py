@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,36 +10,44 @@ import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
-DRAWS, FEWEST = 300, 5  # resamples of rows; rows for a correlation
+DRAWS = 300  # resamples
+FEWEST, SEEDS = 5, 3  # rows for a correlation; seeds for its interval
 APART = 0.5  # 1 − ρ above which two groups are two
 
 
 def correlations(numbers: pd.DataFrame, over: str) -> pd.DataFrame:
     """Spearman's ρ of each pair of columns of `by_run`: a, b, rho, low, high, n.
 
-    over="models": of all runs; over="rows": of the rows' means over seeds. Either way the interval
-    is the 95 % percentile interval of rows drawn again with all their seeds, since a row's seeds
-    are no further ways of training.
+    over="models": of all runs; over="rows": of the rows' means over seeds. The interval is the 95 %
+    percentile interval of rows and seeds drawn again, each as a whole: what rows share in a seed
+    and seeds in a row is no further evidence. There is none with fewer than three seeds.
     """
-    if over == "rows":
-        numbers = numbers.groupby(level="row", sort=False).mean()
-    by_row = [numbers.xs(row, level="row") if over == "models" else numbers.loc[[row]]
-              for row in numbers.index.unique("row")]  # fmt: skip
-    columns = list(numbers.columns)
-    rho = _rho(numbers)
-    rng, drawn = np.random.default_rng(0), []
-    for _ in range(DRAWS if len(by_row) >= FEWEST else 0):
-        chosen = rng.integers(0, len(by_row), size=len(by_row))
-        drawn.append(_rho(pd.concat([by_row[i] for i in chosen])))
-    rows = []
+    columns, rows = list(numbers.columns), numbers.index.unique("row")
+    seeds = numbers.index.unique("seed")
+    every = pd.MultiIndex.from_product([rows, seeds])
+    runs = numbers.reindex(every).to_numpy().reshape(len(rows), len(seeds), len(columns))
+    whole, rng, drawn = _points(runs, over), np.random.default_rng(0), []
+    for _ in range(DRAWS if len(rows) >= FEWEST and len(seeds) >= SEEDS else 0):
+        some, when = (rng.integers(0, len(of), size=len(of)) for of in (rows, seeds))
+        drawn.append(_rho(_points(runs[some][:, when], over)))
+    rho, found = _rho(whole), []
     for i in range(len(columns)):
         for j in range(i):
-            every = np.array([one[i, j] for one in drawn])
-            every = every[np.isfinite(every)]
-            low, high = np.percentile(every, [2.5, 97.5]) if every.size else (np.nan, np.nan)
-            n = int(numbers[[columns[i], columns[j]]].dropna().shape[0])
-            rows.append((columns[j], columns[i], rho[i, j], low, high, n))
-    return pd.DataFrame(rows, columns=["a", "b", "rho", "low", "high", "n"])
+            values = np.array([one[i, j] for one in drawn])
+            values = values[np.isfinite(values)]
+            low, high = np.percentile(values, [2.5, 97.5]) if values.size else (np.nan, np.nan)
+            n = len(whole[[j, i]].dropna())
+            found.append((columns[j], columns[i], rho[i, j], low, high, n))
+    return pd.DataFrame(found, columns=["a", "b", "rho", "low", "high", "n"])
+
+
+def _points(runs: np.ndarray, over: str) -> pd.DataFrame:
+    """[run or row, column] of [row, seed, column]; a row's mean is over the seeds that it has."""
+    if over == "models":
+        return pd.DataFrame(runs.reshape(-1, runs.shape[-1]))
+    with warnings.catch_warnings():  # of a row without any: NaN, as it should be
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return pd.DataFrame(np.nanmean(runs, axis=1))
 
 
 def _rho(numbers: pd.DataFrame) -> np.ndarray:
