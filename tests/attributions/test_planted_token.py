@@ -15,7 +15,8 @@ from erlib.data.planted import OF_CLASS
 from erlib.metrics.planted import found_at_k
 from tests import tiny
 
-WORDS = "a great film the plot is dull and acting best worst of year music story".split()
+WORDS = ["a", "great", "film", "the", "plot", "is", "dull", "acting", "best", "worst", "year",
+         "music", "story"]  # fmt: skip
 LENGTH, TEXTS = 8, 60
 # What has nothing to find: chance itself, and what is learnt beside the head.
 LEFT_OUT = {"random", "ivra", "smat"}
