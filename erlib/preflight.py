@@ -19,6 +19,7 @@ import torch
 
 from erlib.catalogue import paper as paper_named
 from erlib.config import DataSpec, EvalSpec, RunSpec, load_profile, store_root
+from erlib.data import planted
 from erlib.data.absent import rows_may_be_missing
 from erlib.data.corpora import corpora
 from erlib.data.hub import hub_columns
@@ -96,7 +97,8 @@ def _lacking_sets(grids: Grids) -> Iterator[Lack]:
             for corpus, split, source in parts_of(spec):
                 wanted.setdefault((corpus, split, source), []).append(paper)
             if isinstance(spec, RunSpec):
-                trained.setdefault(paper, set()).add((spec.data.corpus, spec.data.source))
+                base = planted.parts_of(spec.data.corpus).base
+                trained.setdefault(paper, set()).add((base, spec.data.source))
     lacking: dict[tuple[str, str], list[str]] = {}
     why: dict[tuple[str, str], str] = {}
     for corpus, split, source in wanted:
@@ -126,12 +128,14 @@ def specs_of(stages: Iterable[Stage]) -> list[RunSpec | EvalSpec]:
 
 
 def parts_of(spec: RunSpec | EvalSpec) -> Iterator[tuple[str, str, str]]:
-    """(corpus, split, source) that a description reads."""
+    """(corpus, split, source) that a description reads; of a planted corpus, the one that it is
+    made of."""
     data: DataSpec = spec.data
+    corpus = planted.parts_of(data.corpus).base
     splits = ("train", "dev") if isinstance(spec, RunSpec) else (spec.split,)
     for split in splits:
         part = OWN.get(split, split) if data.taught else split
-        yield data.corpus, "test" if part in OWN.values() else part, data.source
+        yield corpus, "test" if part in OWN.values() else part, data.source
 
 
 @cache

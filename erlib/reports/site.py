@@ -43,7 +43,8 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
     finish(profile, Path(root or project_root()))
     site = _Site(reports_folder(profile, root), figures_folder(profile, root))
     made = [one for name in known_papers() if (one := provenance(name, profile, root))]
-    papers = [paper for name in known_papers() if (paper := site.paper(name))]
+    order = sorted(known_papers().values(), key=lambda paper: not paper.leads)
+    papers = [paper for about in order if (paper := site.paper(about.name))]
     html = page(
         "index.html.j2",
         profile=profile,

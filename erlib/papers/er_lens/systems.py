@@ -80,8 +80,7 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
     """One training run; a constrained one needs `bounds`."""
     this, grid = SYSTEMS[system], settings.grid
     own = grid.get("overrides", {}).get(system, {})
-    started = system in grid.get("started", ())
-    base = _started(settings, seed, own) if started else _base(settings, seed, own)
+    base = unguided(settings, seed, own, started=system in grid.get("started", ()))
     if this.mode == "baseline":
         return base
     if this.mode == "joint":
@@ -98,6 +97,13 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
         optimiser=replace(base.optimiser, checkpoint=rule),
         update=update("constrained", term="explanation", bound=bounds.train, lr=rate),
     )
+
+
+def unguided(
+    settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING, *, started: bool = False
+) -> RunSpec:
+    """The task alone, in one go or going on from the start; `overrides`: see `_base`."""
+    return (_started if started else _base)(settings, seed, overrides)
 
 
 def start_spec(settings: Settings, seed: int) -> RunSpec:

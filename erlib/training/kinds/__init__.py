@@ -11,11 +11,14 @@ from erlib.training.kinds import (
     frozen_probe,
     important_share,
     parts_of_speech,
+    planted,
+    planted_answers,
     plausibility,
     predictions,
     removals,
     simulatability,
     soft_faithfulness,
+    word_plausibility,
     word_scores,
 )
 
@@ -30,10 +33,13 @@ __all__ = [
     "frozen_probe",
     "important_share",
     "parts_of_speech",
+    "planted",
+    "planted_answers",
     "plausibility",
     "predictions",
     "removals",
     "simulatability",
     "soft_faithfulness",
+    "word_plausibility",
     "word_scores",
 ]
