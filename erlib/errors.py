@@ -21,6 +21,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
 EXTRAS = {
     "notebooks": {"jupyter_client", "latex2mathml", "nbconvert", "nbformat", "papermill"},
     "explorer": {"anywidget", "ipywidgets"},
+    "ray": {"ray"},
 }
 
 

@@ -27,7 +27,7 @@ from erlib.reports.freshness import made_with, record_sources, text_sources
 from erlib.reports.ledger import reports_folder
 from erlib.reports.staging import publish, staged
 
-BAR = re.compile(r"^\w+: +\d+%\|", re.M)  # a bar as a line of a log
+BAR = re.compile(r"[\w ]+: +\d+%\|")  # how a bar begins
 
 
 class NotebookFailed(RuntimeError):
@@ -108,13 +108,17 @@ def _place(made: Path, place: Path) -> Path:
     notebook = nbformat.read(made, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if not _is_bar(o)]
+            for output in cell.outputs:
+                if output.get("name") == "stderr":
+                    output.text = without_bars(output.text)
+            cell.outputs = [o for o in cell.outputs if o.get("text") != ""]
     partial = place.with_suffix(".tmp")
     nbformat.write(notebook, partial)
     partial.rename(place)
     return place
 
 
-def _is_bar(output: Mapping[str, Any]) -> bool:
-    said = output.get("text", "")
-    return output.get("name") == "stderr" and ("\r" in said or BAR.search(said) is not None)
+def without_bars(said: str) -> str:
+    """What was written to a log but for the bars: lines, or one that is written over itself."""
+    lines = re.split(r"(?<=[\r\n])", said)
+    return "".join(line for line in lines if not (line.endswith("\r") or BAR.match(line)))

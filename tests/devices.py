@@ -175,16 +175,13 @@ class Backend(_DummyBackendModule):
         pass
 
 
-_ready = False
+# When this is imported, and not later: with its first backward pass, torch counts its devices.
+_setup_privateuseone_for_python_backend(NAME, backend_module=Backend())
 
 
 @contextmanager
 def pretended() -> Iterator[str]:
     """While open there is the device; its name."""
-    global _ready
-    if not _ready:
-        _setup_privateuseone_for_python_backend(NAME, backend_module=Backend())
-        _ready = True
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:

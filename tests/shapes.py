@@ -178,6 +178,22 @@ def representatives(profiles: tuple[str, ...] = PROFILES) -> dict[tuple[Any, ...
     return found
 
 
+def small(grid: Mapping[str, Any]) -> dict[str, Any]:
+    """What a profile sets for SaLoss, with its models and sets, and every size small."""
+    sizes = {"epochs": 1, "batch_size": BATCH, "max_length": LENGTH, "train_rows": STEPS * BATCH}
+    own = {"epochs", "batch_size", "max_length", "train_rows"}
+    rows = {"dev_rows": 2 * BATCH, "test_rows": 3 * BATCH, "flip_rows": BATCH, "tag_rows": BATCH,
+            "fresh_rows": STEPS * BATCH, "search_rows": BATCH}  # fmt: skip
+    sets = {
+        role: {name: value for name, value in recipe.items() if name not in own}
+        for role, recipe in grid["sets"].items()
+    }
+    training = {**grid["training"], **sizes, **rows, "lambdas": grid["training"]["lambdas"][:1]}
+    few = {"seeds": grid["seeds"][:2], "contiguous_seeds": 2, "lambdas_eq3": [1.0],
+           "search_attributions": ["a"]}  # fmt: skip
+    return {**grid, "training": training, "sets": sets, **few}
+
+
 # --- models and sets ------------------------------------------------------------------------------
 
 
@@ -202,12 +218,13 @@ def sets(folder: Path) -> Mapping[str, CorpusInfo]:
             if "local" in info.sources and info.name != "esnli":
                 _write_local(info, folder / "local" / info.name)
             continue
-        place = folder / info.hub.id
-        for split, pattern in info.hub.splits.items():
-            file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
-            file.parent.mkdir(parents=True, exist_ok=True)
+        place = folder / info.name / info.hub.id
+        for split, patterns in info.hub.splits.items():
             rows = [_as_hub(info, record) for record in records(info, split)]
-            pq.write_table(pa.Table.from_pylist(rows), file)
+            for part, pattern in enumerate(patterns):
+                file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.Table.from_pylist(rows[part :: len(patterns)]), file)
         known[info.name] = replace(info, hub=replace(info.hub, id=str(place), revision=None))
     return known
 

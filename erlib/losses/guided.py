@@ -100,7 +100,7 @@ class ExplanationGuided:
             request = Request(
                 classifier,
                 batch,
-                batch.labels,
+                "gold",
                 per_layer=False,
                 seeds=[],
                 options=replace(options, steps=self.points),

@@ -199,21 +199,22 @@ class Report:
             lines += [f"* {said}"] if dropped else []
         return Markdown("\n".join(lines))
 
+    @cached_property
+    def _judged(self) -> tuple[list[RunSpec], list[RunSpec]]:
+        """The models of which one can tell whether they learnt their task, and which did not."""
+        study = self.study
+        gone = {*study.ended("lost"), *study.ended("failed"), *study.lacking}
+        every = [s for s in study.runs["spec"] if s.optimiser.lr > 0 and has_task(s)]
+        runs = [spec for spec in every if judged_by(spec) == spec and spec not in gone]
+        return runs, [spec for spec in runs if spec in study.untrained]
+
     def learnt(self) -> Markdown:
         """How many models learnt their task, and which did not: nothing follows from these.
 
         Of those that are judged by another model nothing is said.
         """
-        told, study = partial(_counted, self.paper, self.settings), self.study
-        every = [s for s in study.runs["spec"] if s.optimiser.lr > 0 and has_task(s)]
-        runs = [spec for spec in every if judged_by(spec) == spec]
-        ended = {status: study.ended(status) for status in ("lost", "failed")}
-        runs = [
-            spec
-            for spec in runs
-            if spec not in [*ended["lost"], *ended["failed"]] and spec not in study.lacking
-        ]
-        weak = [spec for spec in runs if spec in study.untrained]
+        told, (runs, weak) = partial(_counted, self.paper, self.settings), self._judged
+        ended = {status: self.study.ended(status) for status in ("lost", "failed")}
         text = f"{len(runs) - len(weak)} of {len(runs)} models learnt their task."
         if runs and len(weak) == len(runs):
             text = (
@@ -259,6 +260,8 @@ class Report:
             runs=runs,
             evals=[*evals, *(source for source in self.sources if source not in runs)],
             seconds=monotonic() - self.started,
+            models=len(self._judged[0]),
+            untrained=len(self._judged[1]),
         )
 
     def _artefact(self, id: str, content: Any, **options: Any) -> None:

@@ -54,7 +54,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         verdicts=_given(site.claims),
         costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
-        trust=how_far_to_trust(site.reports, site.claims, site.parts),
+        trust=how_far_to_trust(site.reports, site.claims, site.parts, made),
         key=KEY,
         files=[f for f in FILES if (site.reports / f).exists()],
     )
@@ -210,6 +210,11 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
         text += f"{counted(len(claims), 'claim')} evaluated: {tally(claims)}."
+    if claims and all(r["verdict"] == "not attempted" for r in claims):
+        text += (
+            f" {len(few)} of them rest on fewer than three seeds, which decide nothing: this is a "
+            "first look at the tables and figures. The cpu profile decides."
+        )
     older = any(r["verdict"] == "inconclusive" for r in claims)  # made by older rules
     if claims and not older:
         text += f" {by_chance(claims)}"

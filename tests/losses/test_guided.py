@@ -88,7 +88,7 @@ def test_the_number_of_points_is_that_of_captum_s_integrated_gradients(model):
     for points in (4, 10):
         expected = IntegratedGradients(gold).attribute(x, n_steps=points).norm(dim=-1)[0]
         found = build(term("guided", points=points)).explain(model, batch)[0]
-        assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-9)
+        assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-7)  # its weights: fp32
 
 
 @pytest.mark.parametrize("weight", ["1.attention.self.query.weight", "word_embeddings.weight"])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from erlib.catalogue import paper
-from erlib.config import EvalSpec, canonical, run_spec_from_dict
+from erlib.config import EvalSpec, canonical, load_profile, run_spec_from_dict
 from erlib.papers.er_lens import (
     audit,
     cells,
@@ -669,3 +669,12 @@ def test_a_set_that_is_missing_has_no_cells():
     study = Study(paper("er_lens"), settings, {})
     assert list(evaluations.annotated(settings)) == ["SST-Dev", "Movies"] and not study.of("table7")
     assert evaluations.shown(settings) == "Movies"
+
+
+@pytest.mark.parametrize("profile", ["quick", "cpu", "night", "gpu", "paper"])
+def test_a_set_of_the_paper_is_one_corpus_for_f1_and_for_rationales(profile):
+    for roles in load_profile(profile)["er_lens"]["roles"].values():
+        others = roles["out_of_domain"]
+        f1 = {one["paper"]: one["corpus"] for one in others if "paper" in one}
+        auc = {one["plausibility"]: one["corpus"] for one in others if "plausibility" in one}
+        assert all(f1.get(name, corpus) == corpus for name, corpus in auc.items())

@@ -47,6 +47,7 @@ def test_lost_seeds_are_counted_for_the_claims_that_compare_their_system(study):
 def test_failed_runs_and_samples_are_noted_and_what_is_not_there_has_not_failed(study, monkeypatch):
     word = rests_on.standing("snli", "packaged")
     monkeypatch.setattr(rests_on, "standing", lambda name, source: word)
+    monkeypatch.setattr(rests_on, "report_or_none", lambda name, source: word)
     runs = [cell.specs[0].run for cell in study.at(PLACE)[:2]]
     study.runs = pd.DataFrame({"spec": runs, "status": ["failed", "failed"]})
     study.lacking = {runs[1]}

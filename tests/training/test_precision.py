@@ -21,6 +21,7 @@ from erlib.config import (
     term,
     update,
 )
+from erlib.memory import Room
 from erlib.models import load_classifier
 from erlib.models.precision import warn_if_slow
 from erlib.training import loop, making
@@ -102,7 +103,7 @@ def test_dev_scores_are_those_of_the_kept_weights_in_float32(spec, tmp_path):
     (row,) = run([bf16], store=tmp_path).to_dict("records")
     kept = load_classifier(str(folder(tmp_path, bf16))).eval()
     held_out = kept.encode(rows_of(spec.data, "dev", None), max_length=32)
-    again = loop.dev_scores(kept, held_out, loop.Weighted(spec.objective), 8, False)
+    again = loop.dev_scores(kept, held_out, loop.Weighted(spec.objective), 8, False, Room())
     assert {name: row[name] for name in again} == again
 
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from erlib.notebooks import _is_bar
+from erlib.notebooks import without_bars
 from erlib.training import progress
 
 
@@ -19,7 +19,7 @@ def log(monkeypatch, capsys):
 
 
 def written(log):
-    with progress.progress_bar("training", 5, "step") as bar:
+    with progress.progress_bar("training and measuring", 5, "step") as bar:
         for _ in range(5):
             time.sleep(0.03)
             bar.update()
@@ -30,13 +30,18 @@ def test_a_log_gets_lines_and_no_carriage_return(log):
     said = written(log)
     assert "\r" not in said and "\x1b" not in said
     lines = said.splitlines()
-    assert len(lines) >= 2 and all(line.startswith("training: ") for line in lines)
+    assert len(lines) >= 2 and all(line.startswith("training and measuring: ") for line in lines)
 
 
 def test_lines_of_a_log_are_left_out_of_a_report_like_any_bar(log):
-    for line in written(log).splitlines():
-        assert _is_bar({"name": "stderr", "text": f"{line}\n"})
-    assert not _is_bar({"name": "stderr", "text": "UserWarning: 40% of texts were cut\n"})
+    warning = "UserWarning: 40% of texts were cut\n"
+    assert without_bars(warning + written(log) + warning) == 2 * warning
+
+
+def test_a_bar_of_a_terminal_is_left_out_too(log, monkeypatch):
+    monkeypatch.setenv("ERLIB_TERMINAL_BAR", "1")
+    said = written(log)
+    assert said.count("\r") > 2 and without_bars(said + "a warning\n") == "a warning\n"
 
 
 def test_short_work_leaves_no_line(log, monkeypatch):

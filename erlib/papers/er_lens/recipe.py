@@ -24,6 +24,7 @@ from erlib.papers.er_lens.systems import (
     system_named,
 )
 from erlib.papers.holes import as_table, or_hole
+from erlib.papers.means import power
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 from erlib.reports.paper_numbers import paper_table
@@ -124,7 +125,7 @@ def hyper_parameters(study: Study) -> pd.DataFrame:
         found = bounds(study, this.guide) if this.mode == "constrained" else unknown
         spec = run_spec(study.settings, name, 0, found if isfinite(found.dev) else unknown)
         before = f"{spec.start.optimiser.epochs} + " if spec.start else ""
-        ours = {"lr": _rate(spec.optimiser.lr), "epochs": f"{before}{spec.optimiser.epochs}"}
+        ours = {"lr": power(spec.optimiser.lr), "epochs": f"{before}{spec.optimiser.epochs}"}
         if this.mode == "joint":
             ours["lambda"] = f"{spec.objective[1].weight:g}"
         if this.mode == "constrained":
@@ -137,9 +138,3 @@ def hyper_parameters(study: Study) -> pd.DataFrame:
         rows[name] = {**beside, "batch": f"{spec.optimiser.batch_size}\npaper 32"}
     table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS)).fillna("")
     return table.rename(columns=COLUMNS).rename_axis("")
-
-
-def _rate(lr: float) -> str:
-    """A learning rate as the paper prints it: 3e-5."""
-    digits, exponent = f"{lr:e}".split("e")
-    return f"{float(digits):g}e{int(exponent)}"

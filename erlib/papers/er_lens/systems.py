@@ -171,9 +171,9 @@ def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
     1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
     smallest dev loss.
     """
-    runs = guided_by(explanation_only, guide)
-    train, dev = runs["lowest_train_explanation_min"], runs["lowest_dev_explanation"]
-    return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train.mean(), dev.mean())))
+    lowest = ["lowest_train_explanation_min", "lowest_dev_explanation"]  # none of those that failed
+    train, dev = guided_by(explanation_only, guide).reindex(columns=lowest).mean()
+    return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train, dev)))
 
 
 def guided_by(runs: pd.DataFrame, guide: str) -> pd.DataFrame:

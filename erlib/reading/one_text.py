@@ -12,11 +12,13 @@ from erlib.attributions import METHODS, Attribution, attribute_encoded, equal_by
 from erlib.attributions.attribute import by_word
 from erlib.attributions.registry import Progress, unwatched
 from erlib.data import Encoded
-from erlib.explorer.models import Model
-from erlib.explorer.texts import Text
 from erlib.metrics.agreement import agreement
 from erlib.metrics.erasure import Witness, predicted, probability, whole
 from erlib.metrics.faithfulness import faithfulness
+from erlib.reading.models import Model
+from erlib.reading.texts import Text
+
+DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 
 # Deleting tokens is what clicking a word does too, but moves the answer of a span model.
 PROTOCOLS = {"classify": "er_lens", "span": "regex"}
@@ -76,6 +78,7 @@ class Reading:
     model: Model
     text: Text
     wanted: str = ""  # the class to explain, by its name; of a model without it, the predicted one
+    of: str = ""  # which text it is, where there are two
     explained: Mapping[str, Attribution] = field(default_factory=dict)  # token level
     refused: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # rows of `curves`
@@ -83,6 +86,11 @@ class Reading:
     def __post_init__(self) -> None:
         self.encoded = encode(self.model, self.text)
         self.prediction = predict(self.model, self.text)
+
+    @property
+    def title(self) -> str:
+        """The model and, where there are two texts, which of them."""
+        return " · ".join(filter(None, (self.model.label, self.of)))
 
     @property
     def target(self) -> str:
@@ -195,6 +203,7 @@ class Reading:
         return [
             {
                 "model": self.model.label,
+                **({"text": self.of} if self.of else {}),
                 "method": label(method),
                 "target": self.target,
                 "segment": segment,

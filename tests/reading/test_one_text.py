@@ -6,10 +6,10 @@ import scipy.stats
 import torch
 
 from erlib.attributions import METHODS, attribute
-from erlib.explorer.models import Model
-from erlib.explorer.reading import Reading, is_slow, label, places, predict
-from erlib.explorer.texts import typed
 from erlib.explorer.worker import Stopped
+from erlib.reading.models import Model
+from erlib.reading.one_text import Reading, is_slow, label, places, predict
+from erlib.reading.texts import typed
 from tests import tiny
 
 SENTENCE = "the plot is bad and unfunny"
