@@ -88,6 +88,25 @@ def test_a_column_s_number_is_the_mean_over_attributions(settings):
     assert first["value"].nunique() > 1
 
 
+def test_fresh_classifiers_read_and_students_learn_what_a_row_s_own_model_explains(settings):
+    own = {"fresh": {"train_rows": 32}, "student": {"train_rows": 16}}
+    more = replace(settings, grid={**settings.grid, **own})
+    runs = systems.wanted(more, systems.unknown_bounds(more))
+    names = ("fresh_f1", "simulatability", "simulatability_floor")
+    for key in (k for k in runs if k.rule == CLEAN):
+        one = Subject(more, runs[key])
+        fresh, student, floor = (COLUMNS[name].of(one)[""][0].run for name in names)
+        assert fresh.data.extract.run == student.data.taught.run == floor.data.taught.run == one.run
+        assert fresh.model == floor.model == runs[Key(CLEAN, BASELINE, key.seed)].model
+        assert student.data.taught.method == "attention" and floor.data.taught.method is None
+        assert student.seed == floor.seed != one.run.seed
+        assert (fresh.data.train_rows, floor.data.train_rows) == (32, 16)
+    stages = {s.name: s for s in paper("cross_paper").module("cells").grid(more)}
+    clean = [k for k in runs if k.rule == CLEAN]
+    assert stages["readers"].maximum == 3 * len(clean)
+    assert all(COLUMNS[name].of(Subject(settings, runs[clean[0]])) == {} for name in names)
+
+
 def test_planted_runs_learn_the_planted_corpus_and_twins_are_asked_swapped(settings):
     study = finished("cross_paper", settings, table=_table)
     used = [c for c in study.of("planted") if c.column == "single|used"]
