@@ -178,22 +178,6 @@ def representatives(profiles: tuple[str, ...] = PROFILES) -> dict[tuple[Any, ...
     return found
 
 
-def small(grid: Mapping[str, Any]) -> dict[str, Any]:
-    """What a profile sets for SaLoss, with its models and sets, and every size small."""
-    sizes = {"epochs": 1, "batch_size": BATCH, "max_length": LENGTH, "train_rows": STEPS * BATCH}
-    own = {"epochs", "batch_size", "max_length", "train_rows"}
-    rows = {"dev_rows": 2 * BATCH, "test_rows": 3 * BATCH, "flip_rows": BATCH, "tag_rows": BATCH,
-            "fresh_rows": STEPS * BATCH, "search_rows": BATCH}  # fmt: skip
-    sets = {
-        role: {name: value for name, value in recipe.items() if name not in own}
-        for role, recipe in grid["sets"].items()
-    }
-    training = {**grid["training"], **sizes, **rows, "lambdas": grid["training"]["lambdas"][:1]}
-    few = {"seeds": grid["seeds"][:2], "contiguous_seeds": 2, "lambdas_eq3": [1.0],
-           "search_attributions": ["a"]}  # fmt: skip
-    return {**grid, "training": training, "sets": sets, **few}
-
-
 # --- models and sets ------------------------------------------------------------------------------
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from erlib import hub, parameters, preflight
+from erlib import hub, preflight
 from erlib.config import EvalSpec, RunSpec
 from erlib.data import absent, loading
 from erlib.models.places import what_is_missing
@@ -17,7 +17,6 @@ from erlib.training.making import with_origins
 from erlib.training.stages import carry_out
 from erlib.training.store import open_store
 from tests import naming, shapes
-from tests.executing import raised
 
 
 @pytest.fixture(scope="session")
@@ -91,19 +90,3 @@ def test_every_architecture_runs_with_every_loss_update_and_evaluation_that_it_m
 @pytest.mark.filterwarnings("ignore")
 def test_every_shape_of_the_profiles_runs(here):
     assert carried_out(list(shapes.representatives().values())) == []
-
-
-@pytest.mark.full
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_notebook_reaches_its_report_in_the_papers_shape(here, tmp_path, monkeypatch):
-    """SaLoss's: the profile `paper` with its models, sets and tasks, all sizes small."""
-    whole = parameters.load_profile("paper")
-    small = {**whole, "saloss": shapes.small(whole["saloss"])}
-    monkeypatch.setattr(parameters, "load_profile", lambda name: small)
-    (tmp_path / "notebooks").mkdir()
-    monkeypatch.chdir(tmp_path)
-    errors = raised("saloss", "paper")
-    assert not errors, "\n\n".join(errors)
-    tables = {file.stem for file in (tmp_path / "reports/paper/tables").glob("*.csv")}
-    assert len(tables) > 8
-    assert {sealed.status for sealed in open_store().sealed("runs")} == {"done"}

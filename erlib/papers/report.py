@@ -38,7 +38,7 @@ from erlib.reports.criteria import criteria
 from erlib.reports.findings import findings_html
 from erlib.reports.looks import foresight, look, looked
 from erlib.reports.markup import Html, plain
-from erlib.reports.paper_numbers import ABSENT, Beside, beside
+from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
 from erlib.reports.recorded import claim_rows, claims_table, record, summarise
 from erlib.sizes import against_the_paper
 from erlib.training.stages import carry_out
@@ -281,8 +281,12 @@ def report(name: str, namespace: Mapping[str, Any]) -> Report:
 
 
 def beside_printed(study: Study, cells: Sequence[Cell], source: str, **options: Any) -> Beside:
-    """The numbers of cells beside the paper's table `source`, untrained models marked."""
+    """The numbers of cells beside the paper's table `source`, untrained models marked. A row that
+    only we have is not there if nothing of it was measured."""
     ours = remarked(study.numbers(cells))
+    if rows := options.get("rows"):
+        there = {*ours["row"], *paper_table(study.paper.name, source)["row"]}
+        options["rows"] = [row for row in rows if row in there] or rows
     if metric := options.get("metric"):
         ours = ours[ours["metric"] == metric]
     return beside(ours, study.paper.name, source, **options)

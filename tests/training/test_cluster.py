@@ -5,24 +5,28 @@ Ray is started for real, on this machine, with two workers.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import ray
 
 from erlib import config
 from erlib.cli import main
-from erlib.config import DataSpec, EvalSpec
+from erlib.config import DataSpec, EvalSpec, as_plain
 from erlib.provenance import source_hash
 from erlib.training import cluster
 from erlib.training.identity import run_hash
 from erlib.training.stages import Stage, carry_out
+
+ROOT = Path(__file__).parents[2]
 
 
 class Killer(threading.Thread):
@@ -49,24 +53,40 @@ class Killer(threading.Thread):
                 os.kill(self.killed, signal.SIGKILL)
 
 
+def stages(runs):
+    """Two runs, and an evaluation of each."""
+    evals = [EvalSpec(r, DataSpec("movies", "local", 32), "dev", "predictions") for r in runs]
+    return [Stage("runs", lambda _: runs, 2, runs), Stage("evals", lambda _: evals, 2, evals)]
+
+
+# In a process of its own, since Ray leaves threads behind, which forks of other tests cannot bear.
+ON_RAY = """
+import json, sys
+from erlib.config import run_spec_from_dict
+from erlib.training.stages import carry_out
+from tests.training.test_cluster import stages
+
+runs = [run_spec_from_dict(plain) for plain in json.loads(sys.argv[1])]
+carry_out(stages(runs), executor="ray", store=sys.argv[2], device=None)
+"""
+
+
 def test_a_grid_on_two_workers_of_which_one_is_killed_gives_the_same_bytes(
     spec, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("ERLIB_WORKERS", "2")
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     runs = [replace(spec, seed=s, optimiser=replace(spec.optimiser, epochs=6)) for s in (3, 4)]
-    evals = [EvalSpec(r, DataSpec("movies", "local", 32), "dev", "predictions") for r in runs]
-    stages = [Stage("runs", lambda _: runs, 2, runs), Stage("evals", lambda _: evals, 2, evals)]
     here, there = tmp_path / "here", tmp_path / "there"
-    expected = carry_out(stages, executor="local", store=here, device="cpu")
+    expected = carry_out(stages(runs), executor="local", store=here, device="cpu")
 
     killer = Killer(there, run_hash(runs[0]))
     killer.start()
-    try:
-        results = carry_out(stages, executor="ray", store=there, device=None)
-    finally:
-        killer.over.set()
-        ray.shutdown()
+    described = json.dumps([as_plain(run) for run in runs])
+    command = [sys.executable, "-c", ON_RAY, described, str(there)]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=500)
+    killer.over.set()
+    results = carry_out(stages(runs), executor="local", store=there, device="cpu")  # reads them
 
     for name in map(run_hash, runs):
         for file in ("metrics.json", "history.csv", "model.safetensors"):

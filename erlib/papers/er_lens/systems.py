@@ -165,14 +165,16 @@ def double_embedding(spec: RunSpec) -> RunSpec:
     return replace(spec, model=replace(spec.model, quirks=("double_embedding",)), start=start)
 
 
+LOWEST = ["lowest_train_explanation_min", "lowest_dev_explanation"]  # not there if all runs failed
+
+
 def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
     """The paper's rule, from the explanation-only runs of a technique, to two digits.
 
     1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
     smallest dev loss.
     """
-    lowest = ["lowest_train_explanation_min", "lowest_dev_explanation"]  # none of those that failed
-    train, dev = guided_by(explanation_only, guide).reindex(columns=lowest).mean()
+    train, dev = guided_by(explanation_only, guide).reindex(columns=LOWEST).mean()
     return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train, dev)))
 
 
