@@ -288,3 +288,15 @@ def test_names_of_equal_runs_are_equal(settings):
     there = check_parameters("er_lens", GIVEN)
     here = systems.wanted(settings, {}, bounded=False)[Key(CLEAN, "ER+Att", 0)]
     assert run_hash(here) == run_hash(er.run_spec(there, "ER+Att", 0))
+
+
+def test_a_study_of_which_everything_failed_has_holes_and_no_exception(settings):
+    none = finished("cross_paper", settings, table=_table, failed=lambda run: True)
+    for draw in (figures.heat_map, figures.metric_map, figures.pareto, figures.hiding):
+        drawn, _ = draw(none)
+        assert drawn.axes
+    for make in (tables.grid, tables.planted):
+        make(none)
+    assert findings.table(none)["finding"].tolist() == [findings.NONE]
+    assert findings.advice(none)["use"].str.startswith("nothing here").all()
+    tables.not_measured(none), tables.effect_table(none)

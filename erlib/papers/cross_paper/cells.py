@@ -39,8 +39,9 @@ def placed(study: Study) -> dict[Key, RunSpec]:
     if not study.results:
         return systems.wanted(settings, systems.unknown_bounds(settings))
     found = systems.wanted(settings, {}, bounded=False)
-    done = study.results.get("constrained", pd.DataFrame({"status": []})).query("status == 'done'")
-    for row in done.to_dict("records"):
+    for row in study.results.get("constrained", pd.DataFrame()).to_dict("records"):
+        if row["status"] != "done":
+            continue
         seed = row["seed"] if pd.isna(row["replaces"]) else int(row["replaces"])
         found[systems.key_of(row["spec"], seed)] = row["spec"]
     return {key: found[key] for key in systems.keys(settings) if key in found}

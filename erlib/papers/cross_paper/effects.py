@@ -20,6 +20,8 @@ from erlib.reports.cells import Cell as Place
 from erlib.reports.criteria import Contrast, Criterion, Difference
 
 FEWEST = 3  # seeds; fewer decide nothing
+LINE = ("row", "column", "effect", "low", "high", "standardised", "in its unit", "seeds", "texts",
+        "decided")  # fmt: skip
 LEVEL = 0.05  # of a column: each of its rows has its share (Bonferroni)
 _SEEDS = Criterion(
     paper="cross_paper", claim="", where="", says="", why="", night="", given="", rule="PAIR",
@@ -129,7 +131,7 @@ def _contrast(table: str, row: str, before: str, column: str, metric: str, scale
 
 def table(study: Study) -> pd.DataFrame:
     """One line for each effect."""
-    return pd.DataFrame(
+    rows = [
         {
             "row": one.row,
             "column": one.column,
@@ -143,7 +145,8 @@ def table(study: Study) -> pd.DataFrame:
             "decided": "yes" if one.decided else "no",
         }
         for one in effects(study).values()
-    )
+    ]
+    return pd.DataFrame(rows, columns=LINE)
 
 
 def means(study: Study, name: str = "grid") -> pd.DataFrame:

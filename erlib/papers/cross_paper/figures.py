@@ -23,7 +23,7 @@ PLAUSIBLE, FAITHFUL, RIGHT = "auc", "normalised_aopc", "f1_in"
 def heat_map(study: Study) -> Drawn:
     """Every row by every column: effects in standard deviations, hatched where undecided."""
     table = effects.table(study)
-    table = table[table["column"].map(lambda c: COLUMNS[c].side != 0)]
+    table = table[np.array([COLUMNS[c].side != 0 for c in table["column"]], dtype=bool)]
     if table["standardised"].notna().sum() == 0:
         return nothing("no row has two seeds beside the Baseline's"), table
     columns = [c for c in in_order() if c.name in set(table["column"])]

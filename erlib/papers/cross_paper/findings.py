@@ -110,7 +110,9 @@ def right(study: Study) -> Iterator[Finding]:
 def found(study: Study) -> Iterator[Finding]:
     """Which attribution finds a planted word, whatever the training?"""
     numbers = study.numbers(study.of("planted"))
-    numbers = numbers[numbers["metric"] == "found_at_k"]
+    numbers = numbers[numbers["metric"] == "found_at_k"].dropna(subset="value")
+    if numbers.empty:
+        return
     parts = numbers["column"].str.partition("|")
     numbers = numbers.assign(rule=parts[0], method=parts[2])
     for rule, each in numbers[~numbers["method"].isin(["own", "all"])].groupby("rule", sort=False):

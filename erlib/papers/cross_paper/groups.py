@@ -10,6 +10,7 @@ import pandas as pd
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
+LINE = ["a", "b", "rho", "low", "high", "n"]
 DRAWS = 300  # resamples
 FEWEST, SEEDS = 5, 3  # rows for a correlation; seeds for its interval
 APART = 0.5  # 1 − ρ above which two groups are two
@@ -22,6 +23,9 @@ def correlations(numbers: pd.DataFrame, over: str) -> pd.DataFrame:
     percentile interval of rows and seeds drawn again, each as a whole: what rows share in a seed
     and seeds in a row is no further evidence. There is none with fewer than three seeds.
     """
+    found: list[tuple[str, str, float, float, float, int]] = []
+    if numbers.empty:
+        return pd.DataFrame(found, columns=LINE)
     columns, rows = list(numbers.columns), numbers.index.unique("row")
     seeds = numbers.index.unique("seed")
     every = pd.MultiIndex.from_product([rows, seeds])
@@ -30,7 +34,7 @@ def correlations(numbers: pd.DataFrame, over: str) -> pd.DataFrame:
     for _ in range(DRAWS if len(rows) >= FEWEST and len(seeds) >= SEEDS else 0):
         some, when = (rng.integers(0, len(of), size=len(of)) for of in (rows, seeds))
         drawn.append(_rho(_points(runs[some][:, when], over)))
-    rho, found = _rho(whole), []
+    rho = _rho(whole)
     for i in range(len(columns)):
         for j in range(i):
             values = np.array([one[i, j] for one in drawn])
@@ -38,7 +42,7 @@ def correlations(numbers: pd.DataFrame, over: str) -> pd.DataFrame:
             low, high = np.percentile(values, [2.5, 97.5]) if values.size else (np.nan, np.nan)
             n = len(whole[[j, i]].dropna())
             found.append((columns[j], columns[i], rho[i, j], low, high, n))
-    return pd.DataFrame(found, columns=["a", "b", "rho", "low", "high", "n"])
+    return pd.DataFrame(found, columns=LINE)
 
 
 def _points(runs: np.ndarray, over: str) -> pd.DataFrame:

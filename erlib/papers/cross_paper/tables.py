@@ -63,7 +63,12 @@ def planted(study: Study) -> Table:
                 said = f"{'yes' if values.mean() >= USES else 'does not use it'}, {said}"
             line[what] = said
         shown.append(line)
-    return pd.DataFrame(shown).fillna("–").rename(columns={"used": "uses it?"}), pd.DataFrame(rows)
+    return (
+        pd.DataFrame(shown, columns=None if shown else ["row", "rule"])
+        .fillna("–")
+        .rename(columns={"used": "uses it?"}),
+        pd.DataFrame(rows),
+    )
 
 
 def interval(values: pd.Series) -> tuple[float, float]:
