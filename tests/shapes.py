@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data.corpora import CorpusInfo, corpora
+from erlib.data.planted import parts_of
 from tests import naming, tiny
 
 PROFILES = ("gpu", "paper")
@@ -99,7 +100,7 @@ def model(run: RunSpec) -> tuple[Any, ...]:
 
 def role(data: DataSpec) -> tuple[Any, ...]:
     """What kind of texts, and what is made of them."""
-    info, extract, taught = corpora()[data.corpus], data.extract, data.taught
+    info, extract, taught = corpora()[parts_of(data.corpus).base], data.extract, data.taught
     return (
         info.task, len(info.labels), info.rationale is not None, data.words, bool(data.classes),
         extract and (extract.method, extract.variant, extract.shape, extract.order),
