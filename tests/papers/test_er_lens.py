@@ -664,8 +664,12 @@ def test_the_report_says_on_how_many_texts_its_numbers_rest(planted):
     assert facts.skipped(planted)["texts"].startswith("movie_snippets dev 0 of 40; imdb_reviews 0")
 
 
-def test_a_set_that_is_missing_has_no_cells():
+def test_a_set_that_no_role_names_has_no_cells():
     settings = check_parameters("er_lens", {**PARAMETERS, "profile": "paper"})  # from the hub
+    roles = settings.grid["roles"]["hub"]
+    others = [role for role in roles["out_of_domain"] if role.get("paper") != "Yelp-50"]
+    hub = {"hub": {**roles, "out_of_domain": others}}
+    settings = replace(settings, grid={**settings.grid, "roles": hub})
     study = Study(paper("er_lens"), settings, {})
     assert list(evaluations.annotated(settings)) == ["SST-Dev", "Movies"] and not study.of("table7")
     assert evaluations.shown(settings) == "Movies"
