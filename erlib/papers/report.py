@@ -10,6 +10,7 @@ report.close()
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from time import monotonic
@@ -59,7 +60,9 @@ class Report:
         """What the paper's grid measures: what is missing is trained when it is first asked for."""
         stages = self.paper.module("cells").grid(self.settings)
         order = partial(claims_first, self.paper, self.settings)
-        results = carry_out(stages, **self.settings.where, order=order)
+        with warnings.catch_warnings():  # the report's end names them, and no place on this machine
+            warnings.filterwarnings("ignore", message=".*: no weight was moved by")
+            results = carry_out(stages, **self.settings.where, order=order)
         return Study(self.paper, self.settings, results)
 
     def one_batch(self, **model: Any) -> OneBatch:
