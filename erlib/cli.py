@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from erlib.catalogue import paper as paper_named
 from erlib.catalogue import papers
-from erlib.config import EXECUTORS, PROFILES, SOURCES, load_profile, project_root, run_gigabytes
+from erlib.config import PROFILES, SOURCES, load_profile, project_root, run_gigabytes
 from erlib.errors import lacking, unknown
 
 if TYPE_CHECKING:  # each command imports what it needs, so that `fetch` starts at once
@@ -60,10 +59,7 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--only", help=f"papers, with commas: {', '.join(papers())}")
     run.add_argument("--seeds", help="whole numbers, with commas; default: the profile's")
     run.add_argument("--data", help=f"one of {', '.join(SOURCES)}; default: the profile's")
-    run.add_argument("--executor", default="local", help=f"one of {', '.join(EXECUTORS)}")
-    run.add_argument(
-        "--ray-address", help="of a Ray cluster, or auto; default: RAY_ADDRESS, or this machine"
-    )
+    run.add_argument("--executor", default="local", help="where runs happen: local")
     run.add_argument("--device", help="cpu, cuda or cuda:1, …; default: a GPU where there is one")
     run.add_argument(
         "--retry-failed", action="store_true", help="try again what failed in earlier starts"
@@ -77,9 +73,6 @@ def parser() -> argparse.ArgumentParser:
         "--force", action="store_true", help="execute reports that are up to date, too"
     )
     run.add_argument("--plan", action="store_true", help="print what it would cost, run nothing")
-    run.add_argument(
-        "--measure", action="store_true", help="with --plan: time a few real steps of each model"
-    )
     run.set_defaults(command=run_command)
 
     explain = commands.add_parser(
@@ -137,8 +130,6 @@ def run_command(options: argparse.Namespace) -> int:
 
     1 if a notebook, or a run or an evaluation of one, failed; all of them are listed at the end.
     """
-    if not options.plan:
-        _refuse_no_checkout("run")  # at once: the next lines load torch
     from erlib.parameters import check_parameters
     from erlib.preflight import refuse_without_gpu
 
@@ -154,14 +145,9 @@ def run_command(options: argparse.Namespace) -> int:
         "device": options.device,
     }
     settings = {paper: check_parameters(paper, parameters) for paper in chosen}
-    if options.ray_address:
-        if options.executor != "ray":
-            raise ValueError("--ray-address is the address of a cluster: add --executor ray")
-        os.environ["RAY_ADDRESS"] = options.ray_address  # for the notebooks' kernels, too
-    if options.measure and not options.plan:
-        raise ValueError("--measure is for a plan: add --plan")
     if options.plan:
-        return print_plan(settings, measure=options.measure)
+        return print_plan(settings)
+    _refuse_no_checkout("run")
     if options.from_results:
         from erlib.results import from_archives
         from erlib.training.archive import archive_file
@@ -174,8 +160,9 @@ def run_command(options: argparse.Namespace) -> int:
         with from_archives(list(files.values())):
             of_files = {paper: settings[paper] for paper in files}
             return _make_reports(of_files, parameters, force=True)
-    refuse_without_gpu(options.profile, options.device, options.executor)
-    settings = _ready(settings)
+    refuse_without_gpu(options.profile, options.device)
+    if any(chosen.source != "packaged" for chosen in settings.values()):
+        settings = _ready(settings)
     if options.retry_failed:
         from erlib.training.store import open_store
 
@@ -189,7 +176,7 @@ def _ready(settings: dict[str, Settings]) -> dict[str, Settings]:
     from erlib.preflight import grids_of, preflight, told
 
     grids, lacks = grids_of(settings)
-    lacks += preflight(grids, _planned(settings, grids)[1], *_of_gpu(settings))
+    lacks += preflight(grids, _planned(settings, grids)[1])
     told(lacks, show=partial(print, file=sys.stderr))
     without = {paper for lack in lacks if lack.stops for paper in lack.papers}
     if without >= set(settings):
@@ -202,7 +189,6 @@ def _beside_archives(options: argparse.Namespace) -> str:
     given = {
         "--seeds": options.seeds,
         "--data": options.data,
-        "--executor": options.executor != "local",
         "--retry-failed": options.retry_failed,
         "--force": options.force,
         "--plan": options.plan,
@@ -245,86 +231,50 @@ def _make_reports(settings: dict[str, Settings], parameters: dict[str, Any], *, 
     return 1 if failed else 0
 
 
-def _of_gpu(
-    settings: Mapping[str, Settings],
-) -> tuple[Callable[..., float], str]:
-    """What a run takes of a GPU, and the device; all papers are of one profile."""
-    from erlib.training.costs import run_bytes
-    from erlib.training.workers import device_of
-
-    first = next(iter(settings.values()))
-    device = device_of(first.executor, first.device)
-    return partial(run_bytes, load_profile(first.profile)), device
-
-
-def print_plan(settings: dict[str, Settings], *, measure: bool = False) -> int:
+def print_plan(settings: dict[str, Settings]) -> int:
     """What every stage of the chosen notebooks can cost at the most; and the disk that is taken at
     a time, with what the notebooks before keep."""
     from erlib.preflight import grids_of, preflight, told
+    from erlib.provenance import default_device
+    from erlib.training.workers import worker_count
 
+    workers = worker_count(default_device())
     grids, lacks = grids_of(settings)
-    whole, most, workers = _planned(settings, grids, measure=measure)
-    print(whole.to_string(index=False, float_format="{:.2f}".format, na_rep=""))
+    whole, most = _planned(settings, grids)
+    print(whole.to_string(index=False, float_format="{:.2f}".format))
     print(
-        f"at most {whole['hours'].sum() / max(1, workers):.1f} hours with {workers} "
-        f"worker{'s' * (workers != 1)}; {whole['gigabytes'].sum():.1f} GB for the models that are "
-        f"kept, at most {most:.1f} GB at a time; less what the store has already"
+        f"at most {whole['hours'].sum():.1f} hours; {whole['gigabytes'].sum():.1f} GB for the "
+        f"models that are kept, at most {most:.1f} GB at a time with {workers} "
+        f"worker{'s' * (workers > 1)}; less what the store has already"
     )
-    told(lacks + preflight(grids, most, *_of_gpu(settings)))
+    told(lacks + preflight(grids, most))
     return 0
 
 
 def _planned(
-    settings: dict[str, Settings], grids: Mapping[str, Sequence[Stage]], *, measure: bool = False
-) -> tuple[pd.DataFrame, float, int]:
-    """The stages of all papers with their costs, the gigabytes that are taken at a time, and the
-    workers at that."""
+    settings: dict[str, Settings], grids: Mapping[str, Sequence[Stage]]
+) -> tuple[pd.DataFrame, float]:
+    """The stages of all papers with their costs, and the gigabytes that are taken at a time."""
     import pandas as pd
 
+    from erlib.provenance import default_device
     from erlib.training.costs import spec_seconds
     from erlib.training.stages import peak, plan
-    from erlib.training.workers import at_once
+    from erlib.training.workers import worker_count
 
-    first, (memory, device) = next(iter(settings.values())), _of_gpu(settings)
-    workers = at_once(first.executor, device)
-    for_gpu = load_profile(first.profile).get("device") == "cuda"
-    rates = _measured(load_profile(first.profile), grids, device) if measure else {}
+    workers = worker_count(default_device())
     tables, kept, most = [], 0.0, 0.0
     for paper, stages in grids.items():
         profile = load_profile(settings[paper].profile)
         size = partial(run_gigabytes, profile)
-        table = plan(
-            stages,
-            gigabytes=size,
-            seconds=partial(spec_seconds, profile, rates=rates),
-            memory=partial(memory, texts=None) if for_gpu else None,
-        )
+        seconds = partial(spec_seconds, profile) if "operations_per_second" in profile else None
+        step = profile.get("seconds_per_step", 0.0)
+        table = plan(stages, seconds_per_step=step, gigabytes=size, seconds=seconds)
         most = max(most, kept + peak(stages, size, workers))
         kept += table["gigabytes"].sum()
         table.insert(0, "paper", paper)
         tables.append(table)
-    return pd.concat(tables, ignore_index=True), most, workers
-
-
-def _measured(
-    profile: Mapping[str, Any], grids: Mapping[str, Sequence[Stage]], device: str
-) -> dict[str, float]:
-    """Operations a second of a few real steps, of each model that is there."""
-    from erlib.config import RunSpec
-    from erlib.models.places import what_is_missing
-    from erlib.preflight import specs_of
-    from erlib.training.costs import measured_rate
-
-    every = (spec for stages in grids.values() for spec in specs_of(stages))
-    runs = {run.model.name: run for run in every if isinstance(run, RunSpec)}
-    rates = {
-        name: measured_rate(profile, run, device)
-        for name, run in runs.items()
-        if name != "jwa" and what_is_missing(name) is None
-    }
-    for name, rate in rates.items():
-        print(f"erlib: {name} on {device}: {rate / 1e9:.1f} thousand million operations a second")
-    return rates
+    return pd.concat(tables, ignore_index=True), most
 
 
 def explain_command(options: argparse.Namespace) -> int:

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from hashlib import sha256
 from importlib.resources import files
-from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,11 @@ import numpy as np
 
 from erlib import checks
 from erlib.catalogue import papers
-from erlib.errors import lacking, unknown
+from erlib.errors import unknown
 
 SOURCES = ("packaged", "local", "hub")
 PROFILES = ("quick", "cpu", "night", "gpu", "paper")
-EXECUTORS = ("local", "ray")
+EXECUTORS = ("local",)
 WORDS = ("all", "alphanumeric")
 SCHEDULES = ("linear", "constant")
 PRECISIONS = ("fp32", "tf32", "bf16")
@@ -453,11 +452,9 @@ def run_gigabytes(profile: Mapping[str, Any], run: RunSpec) -> float:
 
 
 def check_executor(executor: str) -> None:
-    """Refuse an executor that does not exist, or is not installed."""
+    """Refuse an executor that does not exist."""
     if executor not in EXECUTORS:
         raise unknown("executor", executor, EXECUTORS)
-    if executor == "ray" and find_spec("ray") is None:
-        raise lacking(ModuleNotFoundError(name="ray"))
 
 
 def store_root(store: str | os.PathLike[str] | None = None) -> Path:

@@ -21,7 +21,6 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> ValueError:
 EXTRAS = {
     "notebooks": {"jupyter_client", "latex2mathml", "nbconvert", "nbformat", "papermill"},
     "explorer": {"anywidget", "ipywidgets"},
-    "ray": {"ray"},
 }
 
 

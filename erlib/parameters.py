@@ -81,10 +81,10 @@ def check_parameters(paper: str, given: Mapping[str, Any]) -> Settings:
     source = given.get("data") or profile.get("source")
     if source not in SOURCES:
         raise unknown("data source", source, SOURCES)
-    if source not in (roles := grid.get("roles", {})):
+    if source not in grid["roles"]:
         raise ValueError(
             f"profile '{given['profile']}' gives {paper} no corpora from source '{source}'; "
-            f"it has: {', '.join(roles) or 'none'}"
+            f"it has: {', '.join(grid['roles'])}"
         )
     check_executor(given["executor"])
     return Settings(

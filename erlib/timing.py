@@ -65,8 +65,7 @@ def timed_in_turn(
     limit: float = math.inf,
     watched: bool = True,
 ) -> list[Timing]:
-    """Run the calls one after the other, `repeat` times or while another round fits in the limit;
-    several twice at least, since the first run warms up, and one may take longer for it.
+    """Run the calls one after the other, `repeat` times or while another round fits in the limit.
 
     In turn, so that what else the machine does meets all of them alike. `watched`: memory too, for
     which garbage is collected before each call, a third of a second in a notebook.
@@ -75,7 +74,7 @@ def timed_in_turn(
     began = time.perf_counter()
     for done in range(repeat):
         elapsed = time.perf_counter() - began
-        if done > (len(calls) > 1) and elapsed * (1 + 1 / done) > limit:
+        if done and elapsed * (1 + 1 / done) > limit:
             break
         for timing in timings:
             timing.run()

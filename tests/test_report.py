@@ -43,10 +43,6 @@ NEEDED = {
         "table-encoder",
         *(f"figure-{n}" for n in range(1, 13)),
     ],
-    "cross_paper": [
-        *(f"table-{name}" for name in ("grid", "effects", "planted", "findings", "advice")),
-        *(f"figure-{n}" for n in range(1, 4)),  # quick plants nothing that misleads
-    ],
 }  # fmt: skip
 PAGES = ["index.html", *(f"{notebook}.html" for notebook in NOTEBOOKS.values())]
 

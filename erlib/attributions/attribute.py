@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from erlib import checks
-from erlib.attributions.explained import Target, class_of
+from erlib.attributions.explained import Target, check_target, chosen_target, class_of
 from erlib.attributions.memory import (
     memory_budget,
     parse_bytes,
@@ -213,16 +213,16 @@ def _request(
     budget: int | None,
     options: Options,
 ) -> Request:
+    batch = classifier.batch(texts)
+    gradients, maps = "gradients" in chosen.needs, chosen.looks_inside
+    output = None
+    if target == "predicted":
+        with torch.set_grad_enabled(gradients):
+            output = classifier.forward(batch.inputs, maps=maps)
+    explained = chosen_target(target, batch, None if output is None else output.logits)
+    check_target(explained, classifier)
     return Request(
-        classifier,
-        classifier.batch(texts),
-        target,
-        per_layer,
-        seeds,
-        budget,
-        options,
-        gradients="gradients" in chosen.needs,
-        maps=chosen.looks_inside,
+        classifier, batch, explained, per_layer, seeds, budget, options, gradients, maps, output
     )
 
 

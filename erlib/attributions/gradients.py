@@ -120,7 +120,8 @@ def deeplift(request: Request) -> Scores:
     `hooked`: its multipliers are not gradients, and from zero at the word embedding it finds the
     words that matter, from zero at the block's output no better than chance.
     """
-    return _deeplift(request, copies=1)
+    problem = _problem(request)
+    return _scores(request, problem, *_deeplift(request, problem, copies=1))
 
 
 @register(
@@ -133,7 +134,8 @@ def deeplift(request: Request) -> Scores:
 )
 def deepshap(request: Request) -> Scores:
     """DeepLIFT, mean over several baselines: with equal ones, as in the paper, DeepLIFT itself."""
-    return _deeplift(request, copies=request.options.baselines)
+    problem = _problem(request)
+    return _scores(request, problem, *_deeplift(request, problem, copies=request.options.baselines))
 
 
 class Explained(nn.Module):
@@ -180,34 +182,21 @@ def _problem(request: Request) -> Problem:
         x = getattr(request.output, site).detach()
         baseline = torch.zeros_like(x)
         if request.options.baseline == "pad":
-            at_baseline = classifier.forward(_pads(request), maps=False)
+            pads = torch.full_like(inputs["input_ids"], int(classifier.tokenizer.pad_token_id))
+            at_baseline = classifier.forward({**inputs, "input_ids": pads}, maps=False)
             baseline = getattr(at_baseline, site)
+    budget, length = memory_budget(request.max_memory, classifier.device), x.shape[1]
+    fit = texts_that_fit(classifier, length, budget, graph=True)
+    worth = texts_worth_a_pass(length, classifier.device)
     return Problem(
         f=Explained(request),
         x=x,
         baseline=baseline,
         arguments=(request.target, *inputs.values()),
-        rows=_rows(request),
+        rows=fit if request.options.dropout else min(fit, worth),
         at_x=None if straight else request.output,  # the full model is another function
         at_baseline=None if straight else at_baseline,
     )
-
-
-def _pads(request: Request) -> dict[str, Tensor]:
-    """The batch with [PAD] in the place of every token."""
-    inputs = request.batch.inputs
-    pads = torch.full_like(inputs["input_ids"], int(request.classifier.tokenizer.pad_token_id))
-    return {**inputs, "input_ids": pads}
-
-
-def _rows(request: Request) -> int:
-    """How many texts a pass may hold."""
-    classifier, length = request.classifier, request.mask.shape[1]
-    budget = memory_budget(request.max_memory, classifier.device)
-    fit = texts_that_fit(classifier, length, budget, graph=True)
-    if request.options.dropout:
-        return fit
-    return min(fit, texts_worth_a_pass(length, classifier.device))
 
 
 def _check_straight(request: Request) -> None:
@@ -248,23 +237,20 @@ def mean_along_path(problem: Problem, points: Tensor, weights: Tensor) -> Tensor
     return (x - baseline) * mean
 
 
-def _deeplift(request: Request, copies: int) -> Scores:
-    """DeepLIFT of each text against `copies` of its baseline, averaged.
+def _deeplift(request: Request, problem: Problem, copies: int) -> tuple[Tensor, Tensor | None]:
+    """DeepLIFT of each text against `copies` of its baseline, averaged; and f at the baseline.
 
     Without dropout, which draws anew for each, the copies are all the same.
     """
-    options = request.options
-    hooked, drawn = options.rule == "hooked", options.dropout
-    if not (hooked or drawn or options.site == "straight") and len(request.mask) <= _rows(request):
-        return _deeplift_of_the_plain_pass(request)
+    hooked = request.options.rule == "hooked"
     if hooked and request.classifier.family == "jwa":
         raise ValueError(
             "variant 'hooked' needs a rule for every step, and the gates of jwa's LSTM are inside "
             "one fused operation; use 'captum'"
         )
-    problem = _problem(request)
+    drawn = request.options.dropout
     copies = copies if drawn else 1
-    mean, values = torch.zeros_like(problem.x), []
+    mean, at_baseline = torch.zeros_like(problem.x), []
     texts = torch.arange(len(problem.x)).repeat_interleave(copies)
     together = hooked or drawn  # do input and baseline run as one batch?
     for rows in texts.split(max(1, problem.rows // 2) if together else problem.rows):
@@ -275,30 +261,8 @@ def _deeplift(request: Request, copies: int) -> Scores:
         else:
             found, value = captum_deeplift(problem.f, x, baseline, arguments, together=drawn)
         mean.index_add_(0, rows.to(mean.device), found / copies)
-        values.append(value)
-    return _scores(request, problem, mean, None if drawn else torch.cat(values))
-
-
-def _deeplift_of_the_plain_pass(request: Request) -> Scores:
-    """`captum_deeplift` where the pass that finds the predicted class is the one at x, too."""
-    classifier, options = request.classifier, request.options
-    rule = ModuleRule(classifier.model)
-    with torch.enable_grad(), rule:
-        request.output = classifier.forward(request.batch.inputs, maps=False)
-        x = getattr(request.output, options.site)
-        value = explained(request.output.logits, request.target, request.mask, options.of)
-
-    def at_baseline() -> Output:
-        if options.baseline == "pad":
-            return classifier.forward(_pads(request), maps=False)
-        zeros = {options.site: torch.zeros_like(x)}
-        return classifier.forward(request.batch.inputs, maps=False, **zeros)
-
-    reference = rule.at_reference(at_baseline)
-    (multiplier,) = torch.autograd.grad(value.sum(), x)
-    found = (x.detach() - getattr(reference, options.site)) * multiplier
-    change = value.detach() - explained(reference.logits, request.target, request.mask, options.of)
-    return Scores(reduced(found, options.reduce), completeness_gap=_total(request, found) - change)
+        at_baseline.append(value)
+    return mean, None if drawn else torch.cat(at_baseline)
 
 
 def captum_deeplift(
@@ -323,9 +287,9 @@ def captum_deeplift(
             both = f(torch.cat([x, baseline]), *(torch.cat([a, a]) for a in arguments))
         value, at_baseline = both.chunk(2)
     else:
+        at_baseline = rule.at_reference(lambda: f(baseline, *arguments))
         with rule:
             value = f(x, *arguments)
-        at_baseline = rule.at_reference(lambda: f(baseline, *arguments))
     (multiplier,) = torch.autograd.grad(value.sum(), x)
     return (x.detach() - baseline) * multiplier, at_baseline.detach()
 
@@ -374,10 +338,5 @@ def _scores(
         change = f(problem.x, problem.at_x) - (
             f(problem.baseline, problem.at_baseline) if at_baseline is None else at_baseline
         )
-    gap = _total(request, attributions) - change
-    return Scores(reduced(attributions, request.options.reduce), completeness_gap=gap)
-
-
-def _total(request: Request, attributions: Tensor) -> Tensor:
-    """[batch]: Σ of what the texts' own tokens are given."""
-    return (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
+    total = (attributions.sum(dim=-1) * request.mask).sum(dim=-1)
+    return Scores(reduced(attributions, request.options.reduce), completeness_gap=total - change)

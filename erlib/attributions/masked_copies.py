@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from erlib.attributions.explained import explained
-from erlib.attributions.memory import memory_budget, texts_that_fit, texts_worth_a_pass
+from erlib.attributions.memory import memory_budget, texts_that_fit
 from erlib.attributions.registry import Request
+
+MOST_ROWS = 256  # masked copies in one pass; more are not faster
 
 Ask = Callable[[np.ndarray], np.ndarray]  # masks [mask, word] of kept words → f [mask]
 Explain = Callable[[int, int, Ask], np.ndarray]  # words, the text's seed, f → scores [word]
@@ -52,8 +54,7 @@ def _answers(request: Request, row: int, feature: Tensor, masks: np.ndarray) -> 
     word = feature[:n]
     kept = torch.from_numpy(masks)[:, word.clamp(min=0)] | (word < 0)  # [mask, token]
     budget = memory_budget(request.max_memory, classifier.device)
-    worth = 2 * texts_worth_a_pass(n, classifier.device)  # nothing is kept for a way back
-    rows = min(worth, texts_that_fit(classifier, n, budget, graph=False))
+    rows = min(MOST_ROWS, texts_that_fit(classifier, n, budget, graph=False))
     pad = int(classifier.tokenizer.pad_token_id)
     answers: list[Tensor] = []
     chunks = kept.to(classifier.device).split(rows)

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from erlib.attributions.equal import EQUAL
-from erlib.attributions.explained import Target, check_target, chosen_target
 from erlib.attributions.variants import VARIANTS, Options
 from erlib.data.encoding import Batch
 from erlib.errors import unknown
@@ -28,38 +27,33 @@ def unwatched(done: int, total: int) -> None:
 class Request:
     """One batch to explain: what every method receives.
 
-    `asked` is what to explain, `target` the class that this is, [batch], or the span (start, end),
-    [batch, 2]; `seeds` has one seed per text, so that a stochastic method gives a text the same
-    scores in any batch; `max_memory` is in bytes, None for a share of what is free. `output` is in
-    the graph for a method whose `needs` name "gradients", and only then; a method that makes the
-    plain pass itself sets it. A slow method calls `progress` between its parts, where the model is
-    as it was and may be asked something else; what it raises ends the method.
+    `target` is the explained class, [batch], or the span (start, end), [batch, 2]; `seeds` has one
+    seed per text, so that a stochastic method gives a text the same scores in any batch;
+    `max_memory` is in bytes, None for a share of what is free. `output` is in the graph for a
+    method whose `needs` name "gradients", and only then. A slow method calls `progress` between its
+    parts, where the model is as it was and may be asked something else; what it raises ends the
+    method.
     """
 
     classifier: Classifier
     batch: Batch
-    asked: Target
+    target: Tensor
     per_layer: bool
     seeds: list[int]
     max_memory: int | None = None
     options: Options = field(default_factory=Options)
     gradients: bool = False
     maps: bool = True  # does the method look inside the model's layers?
+    known_output: Output | None = None  # of the pass in which the predicted class was found
     progress: Progress = unwatched
 
     @cached_property
     def output(self) -> Output:
         """The model's output on the plain batch, computed at most once."""
+        if self.known_output is not None:
+            return self.known_output
         with torch.set_grad_enabled(self.gradients):
             return self.classifier.forward(self.batch.inputs, maps=self.maps)
-
-    @cached_property
-    def target(self) -> Tensor:
-        """The explained class or span; the predicted one is found by the plain pass."""
-        logits = self.output.logits if self.asked == "predicted" else None
-        target = chosen_target(self.asked, self.batch, logits)
-        check_target(target, self.classifier)
-        return target
 
     @property
     def mask(self) -> Tensor:

@@ -20,7 +20,7 @@ but their multipliers are not bounded: over the six layers of MiniLM they grow t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -35,7 +35,6 @@ PRODUCTS = {"mul", "__mul__", "__rmul__", "matmul", "__matmul__", "bmm"}
 QUOTIENTS = {"div", "__truediv__", "true_divide"}
 POINTS = 8  # of the line, for softmax
 SAME = 1e-9  # |Δx| below which input and reference are taken to be equal
-Result = TypeVar("Result")
 
 
 class RescaleRule(TorchFunctionMode):
@@ -82,18 +81,17 @@ RULED = (nn.ReLU, nn.ELU, nn.LeakyReLU, nn.Sigmoid, nn.Tanh, nn.Softplus)  # by 
 class ModuleRule:
     """DeepLIFT as Captum has it: the rescale rule at activations that are modules, and no other.
 
-    f is asked at the input while this is open, then `at_reference`, and then for gradients; or, in
-    `halves`, at both in one batch, the input first.
+    f is first asked `at_reference`, then, while this is open, at the input; or, in `halves`, at
+    both in one batch, the input first.
     """
 
     def __init__(self, f: nn.Module, *, halves: bool = False) -> None:
         self.halves = halves
         self.modules = [module for module in f.modules() if type(module) in RULED]
-        self.calls = 0  # of the modules, at the input
-        self.inputs: list[Tensor] = []  # of the modules at the reference, in the order of calls
+        self.inputs: list[Tensor] = []  # of the modules, in the order of their calls
         self._hooks: list[Any] = []
 
-    def at_reference(self, f: Callable[[], Result]) -> Result:
+    def at_reference(self, f: Callable[[], Tensor]) -> Tensor:
         """f(x'), with what each activation is given there."""
         hooks = [m.register_forward_pre_hook(self._keep) for m in self.modules]
         try:
@@ -115,26 +113,23 @@ class ModuleRule:
 
     def _replace(self, module: nn.Module, args: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not self.halves:
-            place, self.calls = self.calls, self.calls + 1
-            return _Rescaled.apply(args[0], lambda: self.inputs[place], module.forward)
+            return _Rescaled.apply(args[0], self.inputs.pop(0), module.forward)
         x, reference = args[0].chunk(2)
-        y = _Rescaled.apply(x, reference.detach, module.forward)
+        y = _Rescaled.apply(x, reference.detach(), module.forward)
         return torch.cat([y, output[len(x) :]])
 
 
 class _Rescaled(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, reference: Callable[[], Tensor], g: Callable[[Tensor], Tensor]
-    ) -> Tensor:
-        ctx.save_for_backward(x)
-        ctx.reference, ctx.g = reference, g
+    def forward(ctx: Any, x: Tensor, reference: Tensor, g: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.save_for_backward(x, reference)
+        ctx.g = g
         return g(x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (x,) = ctx.saved_tensors
-        return (gradients[0] * secant(x, ctx.reference(), ctx.g)).to(x.dtype), None, None
+        x, reference = ctx.saved_tensors
+        return (gradients[0] * secant(x, reference, ctx.g)).to(x.dtype), None, None
 
 
 def secant(x: Tensor, reference: Tensor, g: Callable[[Tensor], Tensor]) -> Tensor:

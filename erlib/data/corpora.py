@@ -28,11 +28,11 @@ class HubEntry:
 
     id: str  # a hub id, or a local directory of the same layout
     verified: str  # where the id was seen
-    splits: Mapping[str, tuple[str, ...]]  # our split ← the parquet files that hold it
+    splits: Mapping[str, str]  # our split ← the parquet files that hold it
     columns: Mapping[str, str]  # our field ← their column
     config: str | None = None
     revision: str | None = None
-    cut: Mapping[str, float] = field(default_factory=lambda: _EMPTY)  # our split ← share of train
+    dev_share: float = 0.0  # cut from train, by hash, where the hub has no dev split
     unlabelled: int | None = None  # their label of rows that nobody agreed on
     label_order: tuple[str, ...] | None = None  # their classes, where ours are in another order
 
@@ -66,9 +66,6 @@ def _corpus(name: str, table: dict[str, Any]) -> CorpusInfo:
     hub = table.pop("hub", None)
     if hub is not None and "label_order" in hub:
         hub["label_order"] = tuple(hub["label_order"])
-    if hub is not None:
-        files = hub["splits"].items()
-        hub["splits"] = {s: (f,) if isinstance(f, str) else tuple(f) for s, f in files}
     table["labels"] = tuple(table.get("labels", ()))
     table["sources"] = tuple(table["sources"])
     info = CorpusInfo(name=name, hub=None if hub is None else HubEntry(**hub), **table)

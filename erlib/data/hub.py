@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def hub_splits(entry: HubEntry) -> list[str]:
-    """The splits that the hub can give, those included that are cut from its train."""
-    known = {*entry.splits, *entry.cut}
+    """The splits that the hub can give, dev included where it is cut from train."""
+    known = {*entry.splits, *(["dev"] if entry.dev_share else [])}
     return [split for split in ("train", "dev", "test") if split in known]
 
 
@@ -37,14 +37,14 @@ def hub_rows(info: CorpusInfo, split: str) -> tuple[list[Row], dict[str, int]]:
             f"{', '.join(hub_splits(entry))}"
         )
     theirs = split if split in entry.splits else "train"
-    shares = {"train": 1 - sum(entry.cut.values()), **entry.cut}
+    shares = {"train": 1 - entry.dev_share, "dev": entry.dev_share}
     dropped: Counter[str] = Counter()
     rows = []
     found = _load(info, entry, theirs)
     _check_columns(info, entry, found.column_names)
     for number, raw in enumerate(found):
         row_id = f"{info.name}-{theirs}-{number}"
-        if entry.cut and theirs == "train" and split_of(row_id, shares) != split:
+        if entry.dev_share and split != "test" and split_of(row_id, shares) != split:
             continue
         record = {ours: raw[column] for ours, column in entry.columns.items()}
         row = _row(info, entry, {"id": row_id, **record}, dropped)
@@ -121,7 +121,7 @@ def _load(
     # Naming the files keeps every other loader out, and fetches no other split. The card's sizes
     # are of all splits together, so they are not compared; `data check` shows ours.
     there = Path(entry.id).is_dir() or reachable()
-    files = {split: list(entry.splits[split])}
+    files = {split: entry.splits[split]}
     options = {"verification_mode": "no_checks", "streaming": streaming and there}
     try:
         return datasets.load_dataset(

@@ -115,10 +115,9 @@ def source_for(name: str, wanted: str) -> str:
     if known := facts():  # as it was when they were made
         read = {tuple(json.loads(place)[:2]) for place in known["contents"]}
         return "local" if (name, "local") in read else "hub"
-    base = parts_of(name).base
-    if corpus(base).hub is None:
+    if corpus(name).hub is None:
         return "local"
-    return _hub_or_local(base, os.environ.get("ERLIB_DATA"))
+    return _hub_or_local(name, os.environ.get("ERLIB_DATA"))
 
 
 @lru_cache(maxsize=64)

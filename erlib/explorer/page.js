@@ -129,17 +129,10 @@ function render({ model, el }) {
   button("Save as PNG", async () => save(await asPng(root), "explorer.png"));
 
   const kinds = { "scores.csv": "CSV", "scores.tex": "LaTeX", "scores.json": "JSON" };
-  const tables = { "corpus.csv": "Corpus as CSV", "corpus-words.csv": "Its words as CSV" };
-  const files = (of, name, label) =>
-    button(label, () => save(new Blob([model.get(of)[name]]), name));
-  const exports = {
-    scores: Object.entries(kinds).map(([name, kind]) => files("scores", name, `Scores as ${kind}`)),
-    corpus: Object.entries(tables).map(([name, label]) => files("corpus", name, label)),
-  };
-  function offerFiles() {
-    for (const [of, buttons] of Object.entries(exports)) {
-      for (const one of buttons) one.disabled = !Object.keys(model.get(of)).length;
-    }
+  const exports = Object.entries(kinds).map(([name, kind]) =>
+    button(`Scores as ${kind}`, () => save(new Blob([model.get("scores")[name]]), name)));
+  function offerScores() {
+    for (const one of exports) one.disabled = !Object.keys(model.get("scores")).length;
   }
 
   // The text that is shown may be another by the time the kernel hears of it.
@@ -226,12 +219,12 @@ function render({ model, el }) {
     event.preventDefault(); // Space would scroll
   });
   for (const name of SECTIONS) model.on(`change:${name}`, () => show(name));
-  for (const of of Object.keys(exports)) model.on(`change:${of}`, offerFiles);
+  model.on("change:scores", offerScores);
   model.on("change:removed", strike);
   model.on("change:progress", progress);
   model.on("change:message", say);
   SECTIONS.forEach(show);
-  offerFiles();
+  offerScores();
   progress();
   say();
   return () => clearInterval(ticking);

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from itertools import zip_longest
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,9 +11,9 @@ from markupsafe import Markup
 
 from erlib.attributions import METHODS, Attribution
 from erlib.explorer.chart import chart_svg, key_html
-from erlib.reading.one_text import Prediction, Reading, label, places
-from erlib.reading.survey import Survey
-from erlib.reading.texts import Place, Text, differences
+from erlib.explorer.reading import Prediction, Reading, label, places
+from erlib.explorer.survey import Survey
+from erlib.explorer.texts import Text
 from erlib.reports.heatmap import FOR, legend_html, line_html
 from erlib.reports.markup import cell_text
 
@@ -26,9 +25,8 @@ def joined(parts: Sequence[Markup]) -> Markup:
     return Markup("").join(parts)
 
 
-def text_html(text: Text, beside: Text | None = None) -> Markup:
-    """The whole text, each word with its place; rationale words are underlined. Another one stands
-    beside it, and words that only one of them has are framed."""
+def text_html(text: Text) -> Markup:
+    """The whole text, each word with its place; rationale words are underlined."""
     facts = [f"{text.words:,} words", "click a word to remove it, again to put it back"]
     if text.label:
         facts.insert(1, f"the corpus says: {text.label}")
@@ -36,36 +34,21 @@ def text_html(text: Text, beside: Text | None = None) -> Markup:
         marked = any(any(bits) for bits in text.rationale)
         said = "underlined:" if marked else "no word is in its"
         facts.insert(-1, f"{said} {text.rationale_kind} rationale")
-    if beside is None:
-        return _section("The text", " · ".join(facts), _lines(text, set(), clicked=True))
-    own, others = differences(text, beside)
-    facts.append(f"framed: words that only one text has ({len(own)} and {len(others)})")
-    both = Markup('<div class="pair"><div>{}</div><div>{}</div></div>').format(
-        _lines(text, own, clicked=True), _lines(beside, others, clicked=False)
-    )
-    return _section("The text, and the text beside it", " · ".join(facts), both)
-
-
-def _lines(text: Text, framed: Collection[Place], *, clicked: bool) -> Markup:
-    """A paragraph for each segment; words that can be `clicked` have their place."""
     lines = []
     for segment, words in enumerate(text.segments):
         marks = text.rationale[segment] if text.rationale else [0] * len(words)
         spans = Markup(" ").join(
-            Markup("<span{}{}{}>{}</span>").format(
-                Markup(' data-place="{}:{}"').format(segment, i) if clicked else "",
-                Markup(' class="rationale"') if mark else "",
-                Markup(' style="outline:2px dashed"') if (segment, i) in framed else "",
-                word,
+            Markup('<span data-place="{}:{}"{}>{}</span>').format(
+                segment, i, Markup(' class="rationale"') if mark else "", word
             )
             for i, (word, mark) in enumerate(zip(words, marks, strict=True))
         )
         lines.append(Markup('<p class="words" dir="auto">{}</p>').format(spans))
-    return joined(lines)
+    return _section("The text", " · ".join(facts), joined(lines))
 
 
 def predictions_html(
-    readings: Sequence[Reading], after: Sequence[Prediction | None] = (), removed: int = 0
+    readings: Sequence[Reading], after: Sequence[Prediction] | None = None, removed: int = 0
 ) -> Markup:
     """What each model predicts for the whole text and, if given, without the removed words."""
     less = "without clicked words"
@@ -73,16 +56,16 @@ def predictions_html(
         less = f"without {removed} word" if removed == 1 else f"without {removed} words"
     head = joined([Markup('<th scope="col">{}</th>').format(h) for h in ["whole text", less]])
     rows = []
-    for reading, less_of in zip_longest(readings, after):
+    for i, reading in enumerate(readings):
         cells = [_bars(reading.prediction, reading.prediction)]
-        cells.append(_bars(less_of, reading.prediction) if less_of else Markup("–"))
+        cells.append(_bars(after[i], reading.prediction) if after else Markup("–"))
         notes = [reading.model.note] if reading.model.note else []
         if reading.words_read < reading.text.words:
             notes.append(f"read {reading.words_read:,} of {reading.text.words:,} words")
         small = joined([Markup("<small>{}</small>").format(note) for note in notes])
         rows.append(
             Markup('<tr><th scope="row">{}{}</th>{}</tr>').format(
-                reading.title,
+                reading.model.label,
                 small,
                 joined([Markup("<td>{}</td>").format(cell) for cell in cells]),
             )
@@ -122,29 +105,17 @@ def _bars(shown: Prediction, order: Prediction) -> Markup:
 
 
 def heatmaps_html(readings: Sequence[Reading], methods: Sequence[str], level: str) -> Markup:
-    """Models side by side, methods below each other; a cell that is not ready shows dots.
-
-    The words of the first reading's text can be clicked; of two texts, what only one has is framed.
-    """
-    texts = list(dict.fromkeys(reading.text for reading in readings))
-    framed = dict(zip(texts, differences(texts[0], texts[-1]), strict=False))
+    """Models side by side, methods below each other; a cell that is not ready shows dots."""
+    text = readings[0].text
     shown = [reading.at(level) for reading in readings]
-    head = joined([Markup('<th scope="col">{}</th>').format(r.title) for r in readings])
+    head = joined([Markup('<th scope="col">{}</th>').format(r.model.label) for r in readings])
     rows = [
         Markup('<tr><th scope="row" title="{}">{}</th>{}</tr>').format(
             METHODS[method].summary,
             label(method),
             joined(
                 [
-                    Markup("<td>{}</td>").format(
-                        _cell(
-                            reading,
-                            scores.get(method),
-                            method,
-                            framed[reading.text],
-                            clicked=reading.text == texts[0],
-                        )
-                    )
+                    Markup("<td>{}</td>").format(_cell(reading, scores.get(method), method))
                     for reading, scores in zip(readings, shown, strict=True)
                 ]
             ),
@@ -155,16 +126,14 @@ def heatmaps_html(readings: Sequence[Reading], methods: Sequence[str], level: st
     table = Markup(
         '{}<div class="scroll"><table class="heatmaps"><thead><tr><th></th>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
-    ).format(
-        legend_html(signed, any(text.rationale is not None for text in texts)), head, joined(rows)
-    )
+    ).format(legend_html(signed, text.rationale is not None), head, joined(rows))
     hint = f"{_explained(readings)}; one score per {level}, hover for the value"
     return _section("Heat maps", hint, table + _identical(readings, methods))
 
 
 def _explained(readings: Sequence[Reading]) -> str:
     """Which class the scores are of, and what the colours say of it."""
-    targets = {reading.target: reading.title for reading in readings}
+    targets = {reading.target: reading.model.label for reading in readings}
     if len(targets) == 1:
         [target] = targets
         return f"blue words speak for “{target}”, orange ones against it"
@@ -177,7 +146,7 @@ def _identical(readings: Sequence[Reading], methods: Sequence[str]) -> Markup:
     found: dict[tuple[tuple[str, str], str], list[str]] = {}
     for reading in readings:
         for pair, reason in reading.identical(methods).items():
-            found.setdefault((pair, reason), []).append(reading.title)
+            found.setdefault((pair, reason), []).append(reading.model.label)
     notes = []
     for (pair, reason), models in found.items():
         on = "" if len(models) == len(readings) else f" on {', '.join(models)}"
@@ -186,29 +155,22 @@ def _identical(readings: Sequence[Reading], methods: Sequence[str]) -> Markup:
     return joined(notes)
 
 
-def _cell(
-    reading: Reading,
-    one: Attribution | None,
-    method: str,
-    framed: Collection[Place],
-    *,
-    clicked: bool,
-) -> Markup:
+def _cell(reading: Reading, one: Attribution | None, method: str) -> Markup:
     if method in reading.refused:
         return Markup('<em class="refused">{}</em>').format(reading.refused[method])
     if one is None:
         return Markup("…")
-    rationale, where = reading.text.rationale, list(zip(one.segment, one.word_ids, strict=True))
+    named, rationale = places(one), reading.text.rationale
     bits = None
     if rationale is not None:
+        where = zip(one.segment, one.word_ids, strict=True)
         bits = [rationale[segment][word] if segment >= 0 else 0 for segment, word in where]
-    frames = [place in framed for place in where]
-    return line_html(one, "", bits, places(one) if clicked else None, frames)
+    return line_html(one, "", bits, named)
 
 
 def agreement_html(readings: Sequence[Reading], level: str) -> Markup:
     """For each model, the correlations of every pair of methods."""
-    tables = [_matrix(r.title, r.agreement(level)) for r in readings if len(r.explained) > 1]
+    tables = [_matrix(r.model.label, r.agreement(level)) for r in readings if len(r.explained) > 1]
     if not tables:
         return Markup("")
     hint = (
@@ -262,7 +224,9 @@ def curves_html(readings: Sequence[Reading]) -> Markup:
             ]
         )
         charts.append(
-            Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(reading.title, pair)
+            Markup("<figure><figcaption>{}</figcaption>{}</figure>").format(
+                reading.model.label, pair
+            )
         )
     hint = (
         f"{_measured(measured)} by share of tokens; a faithful explanation rises early on "
@@ -299,7 +263,7 @@ def _faithfulness(reading: Reading) -> Markup:
     return Markup(
         '<div class="scroll"><table class="numbers"><caption>{}: {}</caption><thead><tr><th></th>'
         "{}</tr></thead><tbody>{}</tbody></table></div>"
-    ).format(reading.title, caption, head, joined(rows))
+    ).format(reading.model.label, caption, head, joined(rows))
 
 
 def _number(value: float, best: bool) -> Markup:
@@ -317,12 +281,6 @@ def files(readings: Sequence[Reading], level: str) -> dict[str, str]:
         "scores.json": table.to_json(orient="records", force_ascii=False, indent=1),
         "scores.tex": table.to_latex(index=False, escape=True, float_format="%.3f"),
     }
-
-
-def corpus_files(found: Survey) -> dict[str, str]:
-    """What is shown of a corpus as files: its texts, and the words marked most."""
-    tables = {"corpus.csv": found.table, "corpus-words.csv": found.words}
-    return {name: table.to_csv(index=False) for name, table in tables.items()}
 
 
 def survey_html(found: Survey) -> Markup:
@@ -354,8 +312,7 @@ def survey_html(found: Survey) -> Markup:
     )
     hint = (
         f"{len(table)} texts no model was trained on; open one by its text. Error: 1 − probability "
-        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models; "
-        f"by {', '.join(map(label, found.methods))}"
+        "of the corpus’s label; disagreement: 1 − mean τ between methods, and between models"
     )
     body = Markup(
         '<div class="toolbar">{}</div><div class="scroll tall"><table class="texts"><thead><tr>{}'

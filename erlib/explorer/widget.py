@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
-from itertools import count, product, zip_longest
+from itertools import count, product
 from threading import Event, Lock
 from typing import Any
 
@@ -18,11 +18,11 @@ from erlib.attributions.decompx import decompositions_remembered
 from erlib.errors import unknown
 from erlib.explorer import page as html
 from erlib.explorer.controls import Controls
+from erlib.explorer.models import Model, open_model, trained_runs
+from erlib.explorer.reading import Reading, is_slow, predict
+from erlib.explorer.survey import MOST_TEXTS, survey
+from erlib.explorer.texts import Place, Text, offered
 from erlib.explorer.worker import Stopped, Worker
-from erlib.reading.models import Model, open_model, trained_runs
-from erlib.reading.one_text import Reading, is_slow, predict, quick_ones
-from erlib.reading.survey import MOST_TEXTS, survey
-from erlib.reading.texts import Place, Text, offered
 from erlib.training.store import open_store
 
 
@@ -43,7 +43,6 @@ class Page(anywidget.AnyWidget):
     curves = traitlets.Unicode().tag(sync=True)
     survey = traitlets.Unicode().tag(sync=True)
     scores = traitlets.Dict().tag(sync=True)  # name of a file → its content, of what is shown
-    corpus = traitlets.Dict().tag(sync=True)  # the same of the corpus that was looked through
     removed = traitlets.List(traitlets.Unicode()).tag(sync=True)  # places of clicked words
     message = traitlets.Unicode().tag(sync=True)  # plain text
     progress = traitlets.Dict().tag(sync=True)  # done, total, doing; empty: nothing to wait for
@@ -52,16 +51,14 @@ class Page(anywidget.AnyWidget):
 class Explorer(ipywidgets.VBox):
     """Controls above, a `Page` of results below.
 
-    `readings` holds what was computed last, one `Reading` per model, for use in other cells;
-    `beside` those of the text that was put beside it. Only the worker's thread changes them or the
-    page, or uses a model; callbacks leave jobs to it.
+    `readings` holds what was computed last, one `Reading` per model, for use in other cells. Only
+    the worker's thread changes it or the page, or uses a model; callbacks leave jobs to it.
     """
 
     def __init__(self, models: Sequence[str], text: str, store: str | None) -> None:
         kept = open_store(store)
         runs = trained_runs(kept)
         self.readings: list[Reading] = []
-        self.beside: list[Reading] = []
         self._surveyed: Sequence[Text] = ()  # the texts of the corpus that was looked through
         self._asked: list[str] = []  # the methods of the last explanation
         self._worker = Worker()
@@ -139,10 +136,7 @@ class Explorer(ipywidgets.VBox):
         try:
             text, names = self.controls.chosen_text(), self.controls.chosen_models()
             methods = self.controls.chosen_methods()
-            models, beside = self._load(names), self.controls.text_beside()
-            readings = self._read(text, models, "the text" if beside else "")
-            others = self._read(beside, models, "beside it", readings) if beside else []
-            self._open(readings, methods, others)
+            self._open(self._read(text, self._load(names)), methods)
             self._compute()
         except Stopped:
             self.page.message = "Stopped. What was ready is shown."
@@ -154,13 +148,12 @@ class Explorer(ipywidgets.VBox):
         """Read the held-out texts of the chosen corpus, and list them."""
         try:
             models = self._load(self.controls.chosen_models())
-            methods = quick_ones(self.controls.chosen_methods())
+            methods = [m for m in self.controls.chosen_methods() if not is_slow(m)]
             corpus, source = self.controls.corpus.value
             texts = offered(corpus, source, MOST_TEXTS)
             found = survey(models, texts, methods, self._tell)
             self._surveyed = found.texts
             self.page.survey = html.survey_html(found)
-            self.page.corpus = html.corpus_files(found)
         except Stopped:
             self.page.message = "Stopped."
         finally:
@@ -178,33 +171,20 @@ class Explorer(ipywidgets.VBox):
             raise unknown("class", wanted, classes)
         return models
 
-    def _read(
-        self, text: Text, models: Sequence[Model], of: str, beside: Sequence[Reading] = ()
-    ) -> list[Reading]:
-        """The text by every model; one beside others is explained for the class that they are."""
-        readings = list(beside)
+    def _read(self, text: Text, models: Sequence[Model]) -> list[Reading]:
+        readings: list[Reading] = []
         for done, model in enumerate(models):
             self._tell(done, len(models), f"reading the text, {model.label}")
             first = readings[0].target if readings else ""
-            wanted = beside[done].target if beside else self.controls.target.value.strip() or first
-            readings.append(Reading(model, text, wanted, of))
-        return readings[len(beside) :]
+            readings.append(Reading(model, text, self.controls.target.value.strip() or first))
+        return readings
 
-    @property
-    def _shown(self) -> list[Reading]:
-        """Of each model the reading of the text, and of the one beside it."""
-        both = zip_longest(self.readings, self.beside)
-        return [reading for pair in both for reading in pair if reading]
-
-    def _open(
-        self, readings: list[Reading], methods: list[str], beside: Sequence[Reading] = ()
-    ) -> None:
+    def _open(self, readings: list[Reading], methods: list[str]) -> None:
         """Turn to another text: its words and predictions, and nothing that was of the last."""
         with self.page.hold_sync():  # in one message, so that no word has another text's number
-            self.readings, self.beside, self._asked = readings, list(beside), methods
+            self.readings, self._asked = readings, methods
             self.page.generation += 1
-            other = beside[0].text if beside else None
-            self.page.text = html.text_html(readings[0].text, other)
+            self.page.text = html.text_html(readings[0].text)
             self.page.heatmaps = self.page.agreement = self.page.curves = ""
             self.page.scores = {}
             self._remove(set())
@@ -213,31 +193,31 @@ class Explorer(ipywidgets.VBox):
         """Fast methods of all models, then slow ones one by one; what they say, then its worth."""
         fast = [method for method in self._asked if not is_slow(method)]
         slow = [method for method in self._asked if is_slow(method)]
-        stages = [[(reading, fast) for reading in self._shown]] if fast else []
-        stages += [[(reading, [method])] for reading, method in product(self._shown, slow)]
+        stages = [[(reading, fast) for reading in self.readings]] if fast else []
+        stages += [[(reading, [method])] for reading, method in product(self.readings, slow)]
         total = sum(len(methods) + 1 for stage in stages for _, methods in stage)
         steps = count()
         with decompositions_remembered():
             for stage in stages:
                 for reading, methods in stage:
                     for method in methods:
-                        doing = f"{method}, {reading.title}"
+                        doing = f"{method}, {reading.model.label}"
                         tell = partial(self._tell, next(steps), total, doing)
                         tell(0, 1)
                         reading.explain(method, tell)
                 self._show()
                 for reading, methods in stage:
-                    self._tell(next(steps), total, f"faithfulness, {reading.title}")
+                    self._tell(next(steps), total, f"faithfulness, {reading.model.label}")
                     reading.measure(methods)
-                self.page.curves = html.curves_html(self._shown)
+                self.page.curves = html.curves_html(self.readings)
 
     def _show(self) -> None:
         """Heat maps and agreement of what is ready, at the chosen level."""
         if self.readings:
             level = self.controls.level.value
-            self.page.heatmaps = html.heatmaps_html(self._shown, self._asked, level)
-            self.page.agreement = html.agreement_html(self._shown, level)
-            self.page.scores = html.files(self._shown, level)
+            self.page.heatmaps = html.heatmaps_html(self.readings, self._asked, level)
+            self.page.agreement = html.agreement_html(self.readings, level)
+            self.page.scores = html.files(self.readings, level)
 
     def _click(self, content: Mapping[str, Any]) -> None:
         """A word was clicked (`place`), all are to come back (`restore`), or a text of the corpus
@@ -252,12 +232,12 @@ class Explorer(ipywidgets.VBox):
         self._remove(removed ^ {_place(content["place"])} if "place" in content else set())
 
     def _remove(self, removed: set[Place]) -> None:
-        """Predict again without these words of the text, and strike them out."""
-        text, after = self.readings[0].text, []
+        """Predict again without these words, and strike them out."""
+        after = None
         if removed:
-            left = text.without(removed)
-            after = [predict(r.model, left) if r.text == text else None for r in self._shown]
-        self.page.predictions = html.predictions_html(self._shown, after, len(removed))
+            left = self.readings[0].text.without(removed)
+            after = [predict(reading.model, left) for reading in self.readings]
+        self.page.predictions = html.predictions_html(self.readings, after, len(removed))
         self.page.removed = [f"{segment}:{word}" for segment, word in sorted(removed)]
 
     def _list_texts(self) -> None:

@@ -100,7 +100,7 @@ class ExplanationGuided:
             request = Request(
                 classifier,
                 batch,
-                "gold",
+                batch.labels,
                 per_layer=False,
                 seeds=[],
                 options=replace(options, steps=self.points),

@@ -22,7 +22,6 @@ class Metric:
     low: float
     high: float
     title: str
-    scale: str = "identity"  # of `erlib.metrics.scales`, on which differences of it are taken
     version: int = 1
 
 
@@ -30,47 +29,43 @@ METRICS = {
     metric.name: metric
     for metric in (
         # metrics.md §11
-        Metric("f1_macro", True, 0, 1, "F1-macro", "logit"),
-        Metric("f1_binary", True, 0, 1, "F1 of class 1", "logit"),
-        Metric("accuracy", True, 0, 1, "accuracy", "logit"),
-        Metric("span_exact_match", True, 0, 1, "span exact match", "logit"),
-        Metric("span_f1", True, 0, 1, "span F1", "logit"),
-        Metric("attack_success_rate", False, 0, 1, "attack success rate", "logit"),
-        Metric("accuracy_under_attack", True, 0, 1, "accuracy under attack", "logit"),
+        Metric("f1_macro", True, 0, 1, "F1-macro"),
+        Metric("f1_binary", True, 0, 1, "F1 of class 1"),
+        Metric("accuracy", True, 0, 1, "accuracy"),
+        Metric("span_exact_match", True, 0, 1, "span exact match"),
+        Metric("span_f1", True, 0, 1, "span F1"),
+        Metric("attack_success_rate", False, 0, 1, "attack success rate"),
+        Metric("accuracy_under_attack", True, 0, 1, "accuracy under attack"),
         # metrics.md §1
-        Metric("auc", True, 0, 1, "plausibility, AUC", "logit"),
-        Metric("average_precision", True, 0, 1, "plausibility, AP", "logit"),
-        Metric("recall_at_k", True, 0, 1, "plausibility, recall@k", "logit"),
-        Metric("token_f1", True, 0, 1, "plausibility, token F1", "logit"),
-        Metric("iou_f1", True, 0, 1, "plausibility, IOU F1", "logit"),
+        Metric("auc", True, 0, 1, "plausibility, AUC"),
+        Metric("average_precision", True, 0, 1, "plausibility, AP"),
+        Metric("recall_at_k", True, 0, 1, "plausibility, recall@k"),
         # metrics.md §2: er_lens and regex report the normalised pair, ivra the signed differences
-        Metric("normalised_sufficiency", True, 0, 1, "normalised sufficiency", "logit"),
-        Metric("normalised_comprehensiveness", True, 0, 1, "normalised comprehensiveness", "logit"),
+        Metric("normalised_sufficiency", True, 0, 1, "normalised sufficiency"),
+        Metric("normalised_comprehensiveness", True, 0, 1, "normalised comprehensiveness"),
         Metric("ivra_sufficiency", False, -1, 1, "sufficiency p(x) − p(t)"),
         Metric("ivra_comprehensiveness", True, -1, 1, "comprehensiveness p(x) − p(x∖t)"),
         # metrics.md §14 and 15
-        Metric("normalised_aopc", True, 0, 1, "normalised AOPC, best words first", "logit"),
-        Metric("normalised_aopc_last", False, 0, 1, "normalised AOPC, worst words first", "logit"),
-        Metric("soft_sufficiency", True, 0, 1, "soft sufficiency", "logit"),
-        Metric("soft_comprehensiveness", True, 0, 1, "soft comprehensiveness", "logit"),
+        Metric("normalised_aopc", True, 0, 1, "normalised AOPC, best words first"),
+        Metric("normalised_aopc_last", False, 0, 1, "normalised AOPC, worst words first"),
+        Metric("soft_sufficiency", True, 0, 1, "soft sufficiency"),
+        Metric("soft_comprehensiveness", True, 0, 1, "soft comprehensiveness"),
         # metrics.md §16
-        Metric("found_at_k", True, 0, 1, "planted words among the k best", "logit"),
-        Metric("rule_accuracy", True, 0, 1, "accuracy on counterfactual pairs", "logit"),
+        Metric("found_at_k", True, 0, 1, "planted words among the k best"),
+        Metric("rule_accuracy", True, 0, 1, "accuracy on counterfactual pairs"),
         # metrics.md §3 to 6
-        Metric("important_share", None, 0, 1, "share of important tokens", "logit"),
-        Metric("decision_flip", False, 0, 1, "fraction of tokens to a decision flip", "logit"),
-        Metric("fresh_f1", True, 0, 1, "FRESH F1-macro", "logit"),
-        Metric("jaccard", True, 0, 1, "Jaccard@25 % between models", "logit"),
+        Metric("important_share", None, 0, 1, "share of important tokens"),
+        Metric("decision_flip", False, 0, 1, "fraction of tokens to a decision flip"),
+        Metric("fresh_f1", True, 0, 1, "FRESH F1-macro"),
+        Metric("jaccard", True, 0, 1, "Jaccard@25 % between models"),
         # metrics.md §7 and 8
-        Metric("simulatability", True, 0, 1, "simulatability", "logit"),
-        Metric("consistency", True, -1, 1, "consistency", "fisher-z"),
+        Metric("simulatability", True, 0, 1, "simulatability"),
+        Metric("consistency", True, -1, 1, "consistency"),
         Metric("arg", True, -INFINITY, INFINITY, "average relative gain, %"),
         # metrics.md §9
-        Metric("kendall", True, -1, 1, "Kendall's τ-b", "fisher-z"),
-        Metric("leave_one_out", True, -1, 1, "τ with leave-one-out", "fisher-z"),
-        Metric("pearson", True, -1, 1, "Pearson's r", "fisher-z"),
+        Metric("kendall", True, -1, 1, "Kendall's τ-b"),
+        Metric("pearson", True, -1, 1, "Pearson's r"),
         # metrics.md §10
-        Metric("step_seconds", False, 0, INFINITY, "seconds of a training step", "log"),
         Metric("confidence", None, 0, 1, "confidence"),
         Metric("variability", None, 0, 0.5, "variability"),
         Metric("correctness", None, 0, INFINITY, "correct epochs"),

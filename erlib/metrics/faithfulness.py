@@ -249,6 +249,11 @@ def area(frame: pd.DataFrame, column: str) -> pd.Series:
     return pd.Series(curve, index=wide.index, name=column)
 
 
+def undefined_share(frame: pd.DataFrame) -> pd.Series:
+    """The share of a method's texts (and bins) that have nothing to normalise by."""
+    return frame.groupby("method", sort=False)["undefined"].mean()
+
+
 THRESHOLDS = tuple(z / 10 for z in range(1, 10))
 
 

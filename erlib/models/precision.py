@@ -94,10 +94,8 @@ def warn_if_slow(precision: str, device: str) -> None:
 
 
 def multiplies_bf16(device: str) -> bool:
-    """Has the device instructions for products of bfloat16? One that is elsewhere is taken to."""
+    """Has the device instructions for products of bfloat16?"""
     if device.startswith("cuda"):
-        if not torch.cuda.is_available():
-            return True
         return torch.cuda.is_bf16_supported(including_emulation=False)
     has = torch.cpu.get_capabilities()
     return any(has.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))  # the last: ARM

@@ -87,8 +87,6 @@ def caption(metric: str) -> str:
 
 def about_encoder(table: pd.DataFrame) -> str:
     """Where the Baseline is below what was there before training, or what one answer reaches."""
-    if table.empty:
-        return "No Baseline was measured."
     below = table.loc[table["difference"] < 0, "set"]
     text = "Every Baseline is at least as good as logistic regression on the frozen encoder."
     if len(below):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
+from erlib.config import EvalSpec
 from erlib.papers.cells import Cell, Spec
-from erlib.papers.grid import evaluations_of, runs_of
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 from erlib.reports.criteria import Criterion, criteria
+from erlib.training.making import with_origins
 from erlib.training.store import open_store
 
 
@@ -32,9 +33,11 @@ def places_of(criterion: Criterion) -> Iterator[Place]:
             yield from (end for end in ends if end is not None)
 
 
-def _specs(cells: Sequence[Cell]) -> set[Spec]:
+def _specs(cells: Iterable[Cell]) -> set[Spec]:
     """What the cells are read from, and the runs that it rests on."""
-    return {*runs_of(cells), *evaluations_of(cells)}
+    specs = {spec for cell in cells for spec in cell.specs}
+    runs = [s.run if isinstance(s, EvalSpec) else s for s in specs]
+    return specs | set(with_origins([run for run in runs if run is not None]))
 
 
 def _seconds(study: Study, specs: Iterable[Spec]) -> Iterator[float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,6 @@ def means(
         found = found[found["metric"] == metric]
     wide = found.groupby(["row", "column"], sort=False)["value"].mean().unstack("column")
     return wide.reindex(index=found["row"].unique(), columns=found["column"].unique())
-
-
-def span(values: Iterable[float], form: str = "d") -> str:
-    """From the least to the largest: "1 to 3", or "3" where they are the same."""
-    low, high = (f"{end(values):{form}}" for end in (min, max))
-    return low if low == high else f"{low} to {high}"
-
-
-def power(value: float) -> str:
-    """A rate or a weight as papers print it: 1e-3, 2.5e-5, 1."""
-    digits, exponent = f"{value:e}".split("e")
-    return f"{float(digits):g}" + (f"e{int(exponent)}" if int(exponent) else "")
 
 
 def listed(values: Mapping[Any, Any] | pd.Series, form: str) -> str:

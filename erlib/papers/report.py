@@ -10,7 +10,6 @@ report.close()
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from time import monotonic
@@ -39,7 +38,7 @@ from erlib.reports.criteria import criteria
 from erlib.reports.findings import findings_html
 from erlib.reports.looks import foresight, look, looked
 from erlib.reports.markup import Html, plain
-from erlib.reports.paper_numbers import ABSENT, Beside, beside, paper_table
+from erlib.reports.paper_numbers import ABSENT, Beside, beside
 from erlib.reports.recorded import claim_rows, claims_table, record, summarise
 from erlib.sizes import against_the_paper
 from erlib.training.stages import carry_out
@@ -60,9 +59,7 @@ class Report:
         """What the paper's grid measures: what is missing is trained when it is first asked for."""
         stages = self.paper.module("cells").grid(self.settings)
         order = partial(claims_first, self.paper, self.settings)
-        with warnings.catch_warnings():  # the report's end names them, and no place on this machine
-            warnings.filterwarnings("ignore", message=".*: no weight was moved by")
-            results = carry_out(stages, **self.settings.where, order=order)
+        results = carry_out(stages, **self.settings.where, order=order)
         return Study(self.paper, self.settings, results)
 
     def one_batch(self, **model: Any) -> OneBatch:
@@ -202,22 +199,21 @@ class Report:
             lines += [f"* {said}"] if dropped else []
         return Markdown("\n".join(lines))
 
-    @cached_property
-    def _judged(self) -> tuple[list[RunSpec], list[RunSpec]]:
-        """The models of which one can tell whether they learnt their task, and which did not."""
-        study = self.study
-        gone = {*study.ended("lost"), *study.ended("failed"), *study.lacking}
-        every = [s for s in study.runs["spec"] if s.optimiser.lr > 0 and has_task(s)]
-        runs = [spec for spec in every if judged_by(spec) == spec and spec not in gone]
-        return runs, [spec for spec in runs if spec in study.untrained]
-
     def learnt(self) -> Markdown:
         """How many models learnt their task, and which did not: nothing follows from these.
 
         Of those that are judged by another model nothing is said.
         """
-        told, (runs, weak) = partial(_counted, self.paper, self.settings), self._judged
-        ended = {status: self.study.ended(status) for status in ("lost", "failed")}
+        told, study = partial(_counted, self.paper, self.settings), self.study
+        every = [s for s in study.runs["spec"] if s.optimiser.lr > 0 and has_task(s)]
+        runs = [spec for spec in every if judged_by(spec) == spec]
+        ended = {status: study.ended(status) for status in ("lost", "failed")}
+        runs = [
+            spec
+            for spec in runs
+            if spec not in [*ended["lost"], *ended["failed"]] and spec not in study.lacking
+        ]
+        weak = [spec for spec in runs if spec in study.untrained]
         text = f"{len(runs) - len(weak)} of {len(runs)} models learnt their task."
         if runs and len(weak) == len(runs):
             text = (
@@ -263,8 +259,6 @@ class Report:
             runs=runs,
             evals=[*evals, *(source for source in self.sources if source not in runs)],
             seconds=monotonic() - self.started,
-            models=len(self._judged[0]),
-            untrained=len(self._judged[1]),
         )
 
     def _artefact(self, id: str, content: Any, **options: Any) -> None:
@@ -284,12 +278,8 @@ def report(name: str, namespace: Mapping[str, Any]) -> Report:
 
 
 def beside_printed(study: Study, cells: Sequence[Cell], source: str, **options: Any) -> Beside:
-    """The numbers of cells beside the paper's table `source`, untrained models marked. A row that
-    only we have is not there if nothing of it was measured."""
+    """The numbers of cells beside the paper's table `source`, untrained models marked."""
     ours = remarked(study.numbers(cells))
-    if rows := options.get("rows"):
-        there = {*ours["row"], *paper_table(study.paper.name, source)["row"]}
-        options["rows"] = [row for row in rows if row in there] or rows
     if metric := options.get("metric"):
         ours = ours[ours["metric"] == metric]
     return beside(ours, study.paper.name, source, **options)

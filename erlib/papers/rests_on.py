@@ -18,14 +18,6 @@ from erlib.training.runs import seedless
 
 NOT_THERE = "not there: its rows are empty"
 Corpus = tuple[str, str]  # name, source
-RATIONALES = {  # by kind, how they came about
-    "human": "marked by annotators",
-    "phrase labels": "derived from the human sentiment labels of phrases",
-    "lexicon": (
-        "words of a lexicon whose human-rated valence agrees with the label, after negation; "
-        "nobody marked them in these texts"
-    ),
-}
 
 
 def corpora_of(cells: Iterable[Cell]) -> list[Corpus]:

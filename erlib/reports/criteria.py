@@ -111,7 +111,7 @@ def criteria(paper: str) -> dict[str, Criterion]:
 def read_criteria(paper: str, text: str) -> dict[str, Criterion]:
     """The criteria in the text of a paper's list of claims; a mistake is told with its claim."""
     written = tomllib.loads(text)
-    entries = {entry["id"]: entry for entry in written.get("claim", ())}
+    entries = {entry["id"]: entry for entry in written["claim"]}
     return {
         claim: _criterion(paper, entry, written["criteria"], entries)
         for claim, entry in entries.items()

@@ -28,8 +28,6 @@ def footer(
     runs: Sequence[str] = (),
     evals: Sequence[str] = (),
     seconds: float | None = None,
-    models: int = 0,
-    untrained: int = 0,
     device: str | None = None,
     data: str = "",
     store: str | None = None,
@@ -37,8 +35,7 @@ def footer(
 ) -> None:
     """Show the provenance of a notebook and leave it as `<paper>.provenance.json` for the index.
 
-    `runs`, `evals`: the hashes used; `models`: of how many one can tell whether they learnt their
-    task, and how many did not, `untrained`; `data`: the source of the data (packaged, local, hub);
+    `runs`, `evals`: the hashes used; `data`: the source of the data (packaged, local, hub);
     `store`: where they are kept. What failed is named, and every run with a loss that moved no
     weight.
     """
@@ -51,8 +48,6 @@ def footer(
         "work": _work(open_store(store), {"runs": runs, "evals": evals}),
         "runs": list(dict.fromkeys(runs)),
         "evals": list(dict.fromkeys(evals)),
-        "models": models,
-        "untrained": untrained,
         "unmoved": _unmoved(dict.fromkeys(runs), open_store(store)),
         "failed": failed_lines(open_store(store), runs, evals),
         "lacking": _lacking(open_store(store), {"runs": runs, "evals": evals}),

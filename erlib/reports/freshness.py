@@ -69,12 +69,7 @@ def text_sources(paper: str, profile: str, root: Path) -> dict[str, str]:
     chosen = load_profile(profile)
     return {
         "notebook": digest([[cell.cell_type, cell.source] for cell in notebook.cells]),
-        "profile": digest(
-            {
-                "source": chosen["source"],
-                **{name: chosen[name] for name in (paper, *paper_named(paper).rests_on)},
-            }
-        ),
+        "profile": digest({"source": chosen["source"], paper: chosen[paper]}),
         "claims": digest(_claims(paper)),
         "paper_tables": digest(_paper_tables(paper)),
     }

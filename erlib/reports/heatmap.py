@@ -88,12 +88,10 @@ def line_html(
     title: str,
     rationale: Sequence[int] | None,
     places: Sequence[str] | None = None,
-    framed: Sequence[bool] | None = None,
 ) -> Markup:
     """One text as a line of coloured words under its title; of a pair, two lines of one scale.
 
-    `places` puts a name on every word (`data-place`), by which a page knows which was clicked;
-    `framed` says which words have a dashed frame.
+    `places` puts a name on every word (`data-place`), by which a page knows which was clicked.
     """
     scores = np.asarray(text.scores, dtype=np.float64)
     if len(text.tokens) != scores.size or (rationale is not None and len(rationale) != scores.size):
@@ -104,13 +102,12 @@ def line_html(
     largest = float(np.nanmax(np.abs(scores), initial=0.0)) if scores.size else 0.0
     marked = rationale if rationale is not None else [0] * scores.size
     named = places if places is not None else [""] * scores.size
-    frames = framed if framed is not None else [False] * scores.size
     segments = list(getattr(text, "segment", None) or [0] * scores.size)
     second = segments.index(1) if 1 in segments and 0 in segments else -1
     words = Markup(" ").join(
-        APART * (i == second) + _word(token, float(score), largest, bool(mark), place, frame)
-        for i, (token, score, mark, place, frame) in enumerate(
-            zip(text.tokens, scores, marked, named, frames, strict=True)
+        APART * (i == second) + _word(token, float(score), largest, bool(mark), place)
+        for i, (token, score, mark, place) in enumerate(
+            zip(text.tokens, scores, marked, named, strict=True)
         )
     )
     heading = (
@@ -120,13 +117,10 @@ def line_html(
                   ).format(heading, words)  # fmt: skip
 
 
-def _word(
-    token: str, score: float, largest: float, marked: bool, place: str, framed: bool
-) -> Markup:
+def _word(token: str, score: float, largest: float, marked: bool, place: str) -> Markup:
     strength = score / largest if largest else 0.0
     colour = UNDEFINED if math.isnan(score) else _mix(strength)
     line = ";text-decoration:underline;text-decoration-thickness:2px" if marked else ""
-    line += ";outline:2px dashed #80868f;outline-offset:1px" if framed else ""
     said = "undefined" if math.isnan(score) else f"{score:.4g}".replace("-", "−")
     named = Markup(' data-place="{}"').format(place) if place else ""
     return Markup('<span{} title="{}" style="{}">{}</span>').format(

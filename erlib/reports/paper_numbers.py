@@ -72,7 +72,7 @@ class Beside:
         """Why cells of the paper are missing, each reason once, with the places of those cells."""
         missing = self.long[self.long["paper"].isna() & (self.long["note"] != "")]
         return [
-            f"{note[0].upper()}{note[1:]}: {'; '.join(dict.fromkeys(self._places(cells)))}."
+            f"{note[0].upper()}{note[1:]}: {', '.join(dict.fromkeys(self._places(cells)))}."
             for note, cells in missing.groupby("note", sort=False)
         ]
 
@@ -86,7 +86,7 @@ class Beside:
             names = [(axis, part[axis].unique()) for axis in ("column", "row")]
             partly = {axis: whole[axis].isin(found).sum() > len(part) for axis, found in names}
             fewest = min(names, key=lambda name: (partly[name[0]], len(name[1])))[1]
-            yield from (self.labels.get(name, name).replace("\n", " ") for name in fewest)
+            yield from (self.labels.get(name, name).replace("\n", ", ") for name in fewest)
 
     def _heading(self, column: str) -> str:
         return f"{self.names[column]}\nfor {column}" if column in self.names else column

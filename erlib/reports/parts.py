@@ -81,7 +81,7 @@ class Part:
         if self.kind == "correlation":
             return math.tanh(value)
         if self.kind == "ratio":
-            return math.inf if value > 700 else math.exp(value)
+            return math.exp(value) if value < 700 else math.inf
         if self.contrast.scale == "identity" or math.isnan(self.base):
             return value
         scale = SCALES[self.contrast.scale]

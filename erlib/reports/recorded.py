@@ -33,7 +33,7 @@ Row = Mapping[str, str]
 @cache
 def statements(paper: str) -> dict[str, dict[str, Any]]:
     """A paper's claims as they are written: statement, source, unit, by id."""
-    return {c["id"]: c for c in tomllib.loads(paper_named(paper).claims_text()).get("claim", [])}
+    return {c["id"]: c for c in tomllib.loads(paper_named(paper).claims_text())["claim"]}
 
 
 def record(

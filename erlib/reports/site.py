@@ -43,8 +43,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
     finish(profile, Path(root or project_root()))
     site = _Site(reports_folder(profile, root), figures_folder(profile, root))
     made = [one for name in known_papers() if (one := provenance(name, profile, root))]
-    order = sorted(known_papers().values(), key=lambda paper: not paper.leads)
-    papers = [paper for about in order if (paper := site.paper(about.name))]
+    papers = [paper for name in known_papers() if (paper := site.paper(name))]
     html = page(
         "index.html.j2",
         profile=profile,
@@ -54,7 +53,7 @@ def build_index(profile: str, root: Path | str | None = None) -> Path:
         verdicts=_given(site.claims),
         costs=[_cost(one, site.sources.get(one["paper"], {})) for one in made],
         versions=_versions(made),
-        trust=how_far_to_trust(site.reports, site.claims, site.parts, made),
+        trust=how_far_to_trust(site.reports, site.claims, site.parts),
         key=KEY,
         files=[f for f in FILES if (site.reports / f).exists()],
     )
@@ -210,11 +209,6 @@ def _lead(profile: str, made: Sequence[Mapping[str, Any]], claims: Sequence[Row]
     few = [r for r in claims if int(r["seeds"]) < 3]
     if claims:
         text += f"{counted(len(claims), 'claim')} evaluated: {tally(claims)}."
-    if claims and all(r["verdict"] == "not attempted" for r in claims):
-        text += (
-            f" {len(few)} of them rest on fewer than three seeds, which decide nothing: this is a "
-            "first look at the tables and figures. The cpu profile decides."
-        )
     older = any(r["verdict"] == "inconclusive" for r in claims)  # made by older rules
     if claims and not older:
         text += f" {by_chance(claims)}"

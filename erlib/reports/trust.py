@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -18,21 +17,15 @@ SCORES = ("f1_macro", "f1_binary", "accuracy", "accuracy_pct")
 FEWEST_SEEDS = 3
 
 
-def how_far_to_trust(
-    reports: Path,
-    claims: Sequence[Row],
-    parts: Sequence[Row],
-    made: Sequence[Mapping[str, Any]],
-) -> list[str]:
+def how_far_to_trust(reports: Path, claims: Sequence[Row], parts: Sequence[Row]) -> list[str]:
     """Sentences on corpora, encoders, rationales, seeds, what was learnt and how the Baselines
-    do; only what is known. `made`: the reports' provenance."""
+    do; only what is known."""
     tables = reports / "tables"
     found = [
         _corpora(_read(tables, "corpora")),
         _encoders(_read(tables, "profile")),
         _rationales(_read(tables, "corpora")),
         _seeds(claims),
-        _learnt(made),
         _untrained(parts),
         _baselines(tables),
         _frozen(_read(tables, "encoder")),
@@ -98,18 +91,6 @@ def _seeds(claims: Sequence[Row]) -> str:
         f"; {few} of {len(counts)} claims rest on fewer than {FEWEST_SEEDS}, which decide nothing"
     )
     return f"Seeds behind a claim: {span}{rest if few else ''}."
-
-
-def _learnt(made: Sequence[Mapping[str, Any]]) -> str:
-    """Of all reports that have counted them."""
-    models = sum(one.get("models", 0) for one in made)
-    weak = sum(one.get("untrained", 0) for one in made)
-    if not models:
-        return ""
-    return (
-        f"{models - weak} of {models} models ({100 * (models - weak) / models:.0f} %) are known to "
-        "have learnt their task."
-    )
 
 
 def _untrained(parts: Sequence[Row]) -> str:

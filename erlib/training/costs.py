@@ -8,35 +8,18 @@ operations a second its machine does; embeddings, heads, optimiser and loading a
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import torch
-
-from erlib.attributions.costs import NUMBER, Shape, forward_operations, operations
+from erlib.attributions.costs import Shape, forward_operations, operations
 from erlib.attributions.variants import options_of
-from erlib.config import EvalSpec, ModelSpec, RunSpec, Term, UpdateSpec, run_gigabytes, term
+from erlib.config import EvalSpec, ModelSpec, RunSpec, Term
 from erlib.data.corpora import corpora
-from erlib.data.planted import parts_of
-from erlib.losses import Step, Weighted
-from erlib.models import load_classifier
-from erlib.models.precision import training_in
 from erlib.training.stages import expected_rows, planned_steps
-from erlib.training.updates import make_update
 
 PIECES = 1.25  # tokens of a word, on the average; and two specials
-WORDS = 30  # of a text of a corpus that is not registered
-# Numbers that a layer in training keeps for its way back, dropout's masks included: widths for each
-# token, and for each pair of tokens and head (tests/training/test_costs.py).
-VECTORS, MAPS = 18, 3.25
-# passes held beside the task's own, by term or guide
-HELD = {
-    "input_x_gradient": 1, "input_gradient": 1, "virtual_adversarial": 1, "comprehensiveness": 2,
-    "sufficiency": 1,
-}  # fmt: skip
 SCORES = {"faithfulness": 14, "flips": 12, "consistency": 2, "agreement": 1, "curvature": 8}
 AGREEMENT = ("integrated_gradients", "gradshap", "deeplift", "deepshap")
 
@@ -110,8 +93,7 @@ def _explained(method: str, spec: EvalSpec, shape: Shape, n: int) -> float:
 @cache
 def tokens(corpus: str, max_length: int) -> int:
     """Tokens of a text, on the average, as far as they are read."""
-    known = corpora().get(parts_of(corpus).base)
-    return min(max_length, round(PIECES * (known.words if known else WORDS)) + 2)
+    return min(max_length, round(PIECES * corpora()[corpus].words) + 2)
 
 
 def shape_of(profile: Mapping[str, Any], model: ModelSpec) -> Shape:
@@ -122,72 +104,11 @@ def shape_of(profile: Mapping[str, Any], model: ModelSpec) -> Shape:
     return Shape(model.layers or size["layers"], width, 4 * width, max(1, width // 64))
 
 
-def held(run: RunSpec) -> int:
-    """How many passes a step holds at the same time, to go back through them."""
-    if run.update.name == "pilot":
-        return 4
-    return 1 + sum(HELD.get(dict(t.options).get("guide", t.name), 0) for t in run.objective)
-
-
-def run_bytes(profile: Mapping[str, Any], run: RunSpec, texts: int | None = None) -> float:
-    """GPU memory of a step on so many texts at once (None: the whole batch) of full length: the
-    weights, for those that are trained their gradients and AdamW's moments, and what passes hold.
-    """
-    shape, n = shape_of(profile, run.model), run.data.max_length
-    moved = 1 - run.model.frozen / max(1, shape.layers)
-    students = 2 if run.update.name == "pilot" else 1
-    weights = students * (1 + 3 * moved) * run_gigabytes(profile, run) * 1e9
-    text = shape.layers * NUMBER * (VECTORS * n * shape.width + MAPS * shape.heads * n * n)
-    return weights + held(run) * moved * (texts or run.optimiser.batch_size) * text
-
-
-def measured_rate(profile: Mapping[str, Any], run: RunSpec, device: str, steps: int = 3) -> float:
-    """Operations a second of a few real steps of the task on random texts of a run's length."""
-    model = run.model
-    classifier = load_classifier(
-        model.name, num_labels=2, head=model.head, layers=model.layers, seed=0
-    ).to(device)
-    classifier.freeze(model.frozen)
-    n, texts = tokens(run.data.corpus, run.data.max_length), min(32, run.optimiser.batch_size)
-    words = ["word"] * max(1, n - 2)
-    batch = classifier.batch(
-        classifier.encode([{"words": words, "label": i % 2} for i in range(texts)], max_length=n)
-    )
-    plain = replace(run, objective=(term("task"),), update=UpdateSpec(), start=None)
-    objective, update = Weighted(plain.objective), make_update(plain, classifier, steps + 1)
-    with training_in(run.optimiser.precision, device):
-        for number in range(steps + 1):
-            if number == 1:  # the first one warms up
-                _wait(device)
-                began = time.perf_counter()
-            update.apply(objective, Step(classifier, batch), number)
-        _wait(device)
-    seconds = time.perf_counter() - began
-    shape = shape_of(profile, model)
-    each = texts * step_passes(plain, shape.layers) * forward_operations(shape, n)
-    return steps * each / seconds
-
-
-def _wait(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize(device)
-
-
-def spec_seconds(
-    profile: Mapping[str, Any], spec: RunSpec | EvalSpec, rates: Mapping[str, float] | None = None
-) -> float:
-    """At the rate that was measured for the model, or else at that of the profile's machine, where
-    no pass is shorter than its kernels take to start."""
-    run = spec.run if isinstance(spec, EvalSpec) else spec
-    assert run is not None
-    rates = rates or {}
-    measured = rates.get(run.model.name)
-    rate = measured or profile["operations_per_second"]
+def spec_seconds(profile: Mapping[str, Any], spec: RunSpec | EvalSpec) -> float:
+    """At the rate of the profile's machine; no pass is shorter than its kernels take to start."""
     if isinstance(spec, EvalSpec):
-        return eval_operations(profile, spec) / rate
-    counted = run_operations(profile, spec) / rate
-    if measured:
-        return counted
+        return eval_operations(profile, spec) / profile["operations_per_second"]
     shape = shape_of(profile, spec.model)
     kernels = planned_steps(spec) * step_passes(spec, shape.layers) * shape.layers
-    return max(kernels * profile.get("seconds_per_layer", 0.0), counted)
+    counted = run_operations(profile, spec) / profile["operations_per_second"]
+    return max(kernels * profile["seconds_per_layer"], counted)

@@ -17,11 +17,7 @@ from erlib.training.listing import eval_label, failed_words
 from erlib.training.making import fail, make_evaluation, run_of, table_of
 from erlib.training.progress import progress_bar
 from erlib.training.store import Sealed, StorePath, open_store
-from erlib.training.workers import device_of, opener_of, side_by_side
-
-COLUMNS = (  # with no evaluation, too
-    "eval", "status", "run", "seed", "corpus", "split", "kind", "method", "variant", "spec"
-)  # fmt: skip
+from erlib.training.workers import side_by_side, worker_count
 
 
 def evaluate(
@@ -38,8 +34,7 @@ def evaluate(
     """
     check_executor(executor)
     specs = listed(specs, EvalSpec, "erlib.evaluate")
-    kept, device = open_store(store), device_of(executor, device)
-    opener = opener_of(executor, device, kept.root)
+    kept, device = open_store(store), device or default_device()
 
     def missing() -> list[EvalSpec]:
         return [s for s in dict.fromkeys(specs) if kept.get("evals", eval_hash(s)) is None]
@@ -64,14 +59,13 @@ def evaluate(
             for spec in left:
                 by_run.setdefault(run_of(spec), []).append(spec)
             groups = sorted(by_run.values(), key=len, reverse=True)
-            side_by_side(measure, groups, opener, bar.update, killed=fail_first)
+            side_by_side(measure, groups, worker_count(device), bar.update, killed=fail_first)
             left = missing()
     made = {spec: make_evaluation(kept, spec, device) for spec in specs}
     for spec in wanted:
         if said := failed_words(made[spec]):
             warnings.warn(f"{eval_label(made[spec])}: {said}", stacklevel=2)
-    rows = [eval_row(made[spec], spec) for spec in specs]
-    return pd.DataFrame(rows, columns=None if rows else COLUMNS)
+    return pd.DataFrame([eval_row(made[spec], spec) for spec in specs])
 
 
 def eval_row(sealed: Sealed, spec: EvalSpec) -> dict[str, Any]:

@@ -58,7 +58,7 @@ SYSTEMS: Mapping[tuple[str, ...], str] = {
 def run_label(sealed: Sealed) -> str:
     """One line that tells a run from the others: system, corpus, model, seed, score, hash.
 
-    `ER/attention, λ 0.5 · movie_snippets · minilm · seed 1 · dev F1 0.84 · 66a797`
+    `ER/attention (constrained) · movie_snippets · minilm · seed 1 · dev F1 0.84 · 66a797`
     """
     spec = sealed.read("spec.json")
     extract = spec["data"]["extract"]
@@ -171,7 +171,6 @@ def _dev_f1(sealed: Sealed) -> float | None:
 
 
 def _system(spec: Mapping[str, Any]) -> str:
-    """`ER/attention, λ 0.5`: the losses beside the task's, and their weights unless all are 1."""
     bound = dict(spec["update"]["options"]).get("term")  # weighted by its multiplier
     used = [t for t in spec["objective"] if t["weight"] or t["name"] == bound]
     terms = [t for t in used if not t["name"].startswith("task")]
@@ -179,9 +178,7 @@ def _system(spec: Mapping[str, Any]) -> str:
     choices = [value for t in terms for _, value in t["options"] if isinstance(value, str)]
     update = spec["update"]["name"]
     alone = bool(terms) and terms == used
-    by_name = sorted(terms, key=lambda t: t["name"])
-    weights = [f"{t['weight']:g}" for t in by_name if t["weight"] and not alone]
-    power = f", λ {' '.join(weights)}" if {*weights} - {"1"} else ""
     notes = ([] if update == "plain" else [update]) + (["no task loss"] if alone else [])
-    name = "/".join([SYSTEMS.get(names, " + ".join(names)), *choices])
-    return name + power + (f" ({', '.join(notes)})" if notes else "")
+    return "/".join([SYSTEMS.get(names, " + ".join(names)), *choices]) + (
+        f" ({', '.join(notes)})" if notes else ""
+    )

@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import parent_process
 from typing import Any
 
 from tqdm import tqdm
 from tqdm.auto import tqdm as notebook_tqdm
-
-from erlib.training.workers import at_work
 
 LOGGED = 60.0  # seconds between two lines of a log
 
@@ -55,7 +54,7 @@ def progress_bar(what: str, total: int, unit: str) -> Iterator[Any]:
         unit=unit,
         leave=False,
         position=0,
-        disable=at_work(),
+        disable=parent_process() is not None,
         **options,
     ) as bar:
         yield bar

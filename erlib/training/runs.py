@@ -19,10 +19,9 @@ from erlib.training.listing import remarks, run_label, vanished_words
 from erlib.training.making import fail, finished, make_run, origins, steps_of, with_origins
 from erlib.training.progress import progress_bar
 from erlib.training.store import VANISHED, Sealed, Store, StorePath, open_store
-from erlib.training.workers import Opener, device_of, opener_of, side_by_side
+from erlib.training.workers import side_by_side, worker_count
 
 REPLACEMENTS = 2  # seeds that may follow a lost one
-COLUMNS = ("run", "status", "seed", "replaces", "spec", "best_epoch", VANISHED)  # with no run, too
 
 
 def run(
@@ -40,8 +39,7 @@ def run(
     """
     check_executor(executor)
     wanted = list(dict.fromkeys(listed(specs, RunSpec, "erlib.run")))
-    kept, device = open_store(store), device_of(executor, device)
-    opener = opener_of(executor, device, kept.root)
+    kept, device = open_store(store), device or default_device()
     taken: dict[RunSpec, set[int]] = {}  # seeds in use, by what is otherwise the same run
     for spec in wanted:
         taken.setdefault(seedless(spec), set()).add(spec.seed)
@@ -50,7 +48,7 @@ def run(
     with progress_bar("training", sum(steps_of(s) for s in with_origins(wanted)), "step") as bar:
         for attempt in range(1 + REPLACEMENTS):
             for first, sealed in zip(
-                tried, _train_all(kept, list(tried.values()), device, bar, opener), strict=True
+                tried, _train_all(kept, list(tried.values()), device, bar), strict=True
             ):
                 replaces = first.seed if attempt else None
                 rows[first].append(run_row(sealed, tried[first], replaces))
@@ -61,8 +59,7 @@ def run(
                 seeds.add(max(seeds) + 1)
                 tried[first] = first.with_seed(max(seeds))
                 bar.total += steps_of(first)
-    every = [row for first in wanted for row in rows[first]]
-    return pd.DataFrame(every, columns=None if every else COLUMNS)
+    return pd.DataFrame([row for first in wanted for row in rows[first]])
 
 
 def seedless(spec: RunSpec) -> RunSpec:
@@ -70,9 +67,7 @@ def seedless(spec: RunSpec) -> RunSpec:
     return replace(spec, seed=0, start=None)
 
 
-def _train_all(
-    store: Store, specs: list[RunSpec], device: str, bar: Any, opener: Opener
-) -> list[Sealed]:
+def _train_all(store: Store, specs: list[RunSpec], device: str, bar: Any) -> list[Sealed]:
     """The results of all, trained side by side where they are missing; each after those that it
     rests on, which are trained too if they are missing and it is."""
 
@@ -93,7 +88,7 @@ def _train_all(
     made = side_by_side(
         lambda spec, report: make_run(store, spec, device, report),
         missing,
-        opener,
+        worker_count(device),
         show,
         after=[{place[o] for o in origins(spec) if o in place} for spec in missing],
         killed=lambda spec: fail(store, "runs", run_hash(spec), spec, WorkerKilled()),

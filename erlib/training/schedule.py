@@ -26,7 +26,7 @@ from erlib.training.making import (
 from erlib.training.progress import progress_bar
 from erlib.training.runs import tell_remarks
 from erlib.training.store import Store
-from erlib.training.workers import Opener, side_by_side
+from erlib.training.workers import side_by_side, worker_count
 
 Order = Callable[[Sequence[RunSpec]], Sequence[RunSpec]]
 
@@ -144,7 +144,6 @@ def make_all(
     runs: Sequence[RunSpec],
     evals: Sequence[EvalSpec],
     device: str,
-    opener: Opener,
     order: Order = list,
 ) -> None:
     """Train what is missing of the runs, in this order as far as they allow, and measure what is
@@ -188,7 +187,7 @@ def make_all(
         side_by_side(
             work,
             range(len(tasks)),
-            opener,
+            worker_count(device),
             listen,
             after=[
                 {place[r] for r in {task.run, *task.reads} if r in place} - {i}

@@ -17,6 +17,7 @@ from erlib.config import DataSpec, EvalSpec, RunSpec
 from erlib.data import corpora, corpus_report
 from erlib.data.absent import MissingCorpus
 from erlib.data.planted import parts_of
+from erlib.provenance import default_device
 from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
 from erlib.training.making import origins, with_origins
@@ -24,10 +25,10 @@ from erlib.training.runs import run
 from erlib.training.schedule import Models, Order, make_all, most_at_once
 from erlib.training.store import StorePath, open_store
 from erlib.training.students import LEARNT, OWN, PARTS, UNSEEN
-from erlib.training.workers import device_of, opener_of
 
 Results = Mapping[str, pd.DataFrame]
 Specs = Sequence[RunSpec] | Sequence[EvalSpec]
+FORWARD = 0.4  # what a forward pass costs, in training steps
 
 
 def every_model(run: RunSpec) -> bool:
@@ -99,11 +100,10 @@ def carry_out(
     belong to, so that no core waits for the last run of a stage; and measured at once. `order`
     says in which order those are made that are missing.
     """
-    kept, device = open_store(store), device_of(executor, device)
-    opener = opener_of(executor, device, kept.root)
+    kept, device = open_store(store), device or default_device()
     models = Models(lambda spec: kept.drop_model(run_hash(spec)))
     with kept.in_use():
-        make_all(kept, models, _known(stages, models), [], device, opener, order)
+        make_all(kept, models, _known(stages, models), [], device, order)
         results: dict[str, pd.DataFrame] = {}
         for stage in stages:
             specs = list(stage.specs(results))
@@ -115,7 +115,7 @@ def carry_out(
             measured = [s for s in specs if isinstance(s, EvalSpec)]
             _expect(stage, runs, models)
             _expect_origins(stage, runs, models)
-            make_all(kept, models, runs, measured, device, opener, order)
+            make_all(kept, models, runs, measured, device, order)
             if runs:
                 table = run(runs, executor=executor, store=store, device=device)
                 _expect(stage, table["spec"], models)  # also those in the place of lost ones
@@ -156,15 +156,14 @@ def _expect_origins(stage: Stage, runs: Iterable[RunSpec], models: Models) -> No
 def plan(
     stages: Sequence[Stage],
     *,
+    seconds_per_step: float = 0.0,
     gigabytes: Callable[[RunSpec], float],
-    seconds: Callable[[RunSpec | EvalSpec], float],
-    memory: Callable[[RunSpec], float] | None = None,
+    seconds: Callable[[RunSpec | EvalSpec], float] | None = None,
 ) -> pd.DataFrame:
-    """For each stage, the most it can take: items, optimiser steps, hours of one worker, and disk
-    for the models that it keeps, of which one has so many `gigabytes`.
+    """For each stage, the most it can take: items, optimiser steps, hours, and disk for the models
+    that it keeps, of which one has so many `gigabytes`.
 
-    `seconds`: of a run or an evaluation.
-    `memory`: what a run takes of a GPU, in bytes.
+    `seconds`: of a run or an evaluation, where that is counted; else each step takes as long.
     """
     rows, kept = [], set()
     for stage in stages:
@@ -176,19 +175,20 @@ def plan(
             row |= {
                 "what": "runs",
                 "steps": steps,
-                "hours": sum(map(seconds, each)) / 3600,
+                "hours": steps * seconds_per_step / 3600,
                 "gigabytes": sum(gigabytes(s) for s in _kept(stage) if s not in kept),
             }
             kept.update(_kept(stage))
-            if memory is not None:
-                row["GPU GB"] = max(memory(s) for s in each if isinstance(s, RunSpec)) / 1e9
         else:
+            batches = sum(planned_batches(s) for s in each if isinstance(s, EvalSpec))
             row |= {
                 "what": "evaluations",
                 "steps": 0,
-                "hours": sum(map(seconds, each)) / 3600,
                 "gigabytes": 0.0,
+                "hours": batches * FORWARD * seconds_per_step / 3600,
             }
+        if seconds is not None:
+            row["hours"] = sum(map(seconds, each)) / 3600
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -236,6 +236,11 @@ def planned_steps(spec: RunSpec) -> int:
     """Optimiser steps without early stopping, from the sizes the registry states."""
     rows = expected_rows(spec.data, "train", spec.data.train_rows)
     return ceil(rows / spec.optimiser.batch_size) * spec.optimiser.epochs
+
+
+def planned_batches(spec: EvalSpec) -> int:
+    """Batches of 32 texts."""
+    return ceil(expected_rows(spec.data, spec.split, spec.rows) / 32)
 
 
 def expected_rows(data: DataSpec, split: str, rows: int | None) -> int:

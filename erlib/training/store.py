@@ -73,10 +73,6 @@ class Store:
         self._users = 0  # how often `in_use` is open in this process
         self._use: IO[str] | None = None
 
-    def __reduce__(self) -> tuple[Callable[[Path], Store], tuple[Path]]:
-        """In another process it is that one's own at the same path, without our locks."""
-        return open_store, (self.root,)
-
     def get(self, kind: str, name: str) -> Sealed | None:
         """The intact result, or None if it is missing or damaged.
 

@@ -11,7 +11,6 @@ from erlib.attributions import METHODS, Attribution, attribute
 from erlib.attributions.attribute import _finished, text_seed
 from erlib.attributions.memory import bytes_per_text, parse_bytes
 from erlib.attributions.variants import Options
-from erlib.checks import LARGEST_SEED
 from erlib.data.schema import to_dataset
 from tests import tiny
 from tests.attributions import toy
@@ -179,8 +178,6 @@ def test_a_text_has_its_own_seed():
     again = classifier.encode(["a film", "dull plot"])[1]
     assert text_seed(0, one) == text_seed(0, again)
     assert len({text_seed(0, one), text_seed(1, one), text_seed(0, other)}) == 3
-    seeds = [text_seed(i, one) for i in range(64)]
-    assert max(seeds) <= LARGEST_SEED and max(seeds) > 2**50  # what every generator takes
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_texts_that_go_straight_in_are_never_padded(monkeypatch):
             np.testing.assert_allclose(one.scores, same.scores, atol=1e-6)
     batch = classifier.batch(classifier.encode(["dull", "a great film"]))
     request = Request(
-        classifier, batch, 0, per_layer=False, seeds=[0, 0],
+        classifier, batch, torch.zeros(2, dtype=torch.long), per_layer=False, seeds=[0, 0],
         options=options_of("deeplift", "regex", "bert"),
     )  # fmt: skip
     with pytest.raises(ValueError, match="different lengths"):

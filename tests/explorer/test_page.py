@@ -18,10 +18,10 @@ from erlib.explorer.chart import (
     chart_svg,
     key_html,
 )
-from erlib.reading.models import Model
-from erlib.reading.one_text import Prediction, Reading
-from erlib.reading.survey import survey
-from erlib.reading.texts import Text
+from erlib.explorer.models import Model
+from erlib.explorer.reading import Prediction, Reading
+from erlib.explorer.survey import survey
+from erlib.explorer.texts import Text
 from tests import tiny
 from tests.reports.sample import NASTY
 
@@ -177,39 +177,6 @@ def test_the_colours_say_of_which_class_they_speak():
     assert "blue words speak for “yes”, orange ones against it" in said
     both = soup(page.heatmaps_html([wanted, other], ["attention"], "word")).get_text()
     assert "“yes”, m; “no”, m" in both
-
-
-def framed(tag):
-    return [span.get_text() for span in tag.select('span[style*="dashed"]')]
-
-
-def test_of_two_texts_side_by_side_only_what_differs_is_framed_and_only_the_first_is_clicked():
-    model = Model("m", tiny.classifier(), ("no", "yes"))
-    texts = [Text((("a", "great", "film"),)), Text((("a", "bad", "film"),))]
-    both = [Reading(model, text, "yes", of) for text, of in zip(texts, "12", strict=True)]
-    for reading in both:
-        reading.explain("attention")
-    shown = soup(page.text_html(*texts))
-    assert words(shown) == ["a", "great", "film"] and framed(shown) == ["great", "bad"]
-    html = soup(page.heatmaps_html(both, ["attention"], "word"))
-    assert [th.get_text() for th in html.select("thead th")] == ["", "m · 1", "m · 2"]
-    left, right = html.select("tbody td")
-    assert words(left) == ["a", "great", "film"] and framed(left) == ["great"]
-    assert words(right) == [] and framed(right) == ["bad"]
-    assert "“yes”" in html.select_one(".hint").get_text()
-    predicted = soup(page.predictions_html(both, [both[0].prediction, None], 1))
-    assert [len(tr.select(".bar")) for tr in predicted.select("tbody tr")] == [4, 2]
-    rows = json.loads(page.files(both, "word")["scores.json"])
-    assert [row["text"] for row in rows] == list("111222")
-
-
-def test_a_corpus_is_saved_as_it_is_shown():
-    found = survey([Model("m", tiny.classifier(), ("no", "yes"))], [TEXT] * 3, ["attention"], print)
-    made = page.corpus_files(found)
-    texts = pd.read_csv(io.StringIO(made["corpus.csv"]))
-    assert texts["confidence"].to_numpy() == pytest.approx(found.table["confidence"].to_numpy())
-    marked = pd.read_csv(io.StringIO(made["corpus-words.csv"]), keep_default_na=False)
-    assert list(marked["word"]) == list(found.words["word"]) != []
 
 
 def test_the_two_texts_of_a_pair_stand_apart():

@@ -14,7 +14,7 @@ from bs4 import BeautifulSoup
 import erlib
 from erlib.attributions import METHODS
 from erlib.attributions.registry import Scores
-from erlib.reading.texts import EXAMPLE
+from erlib.explorer.texts import EXAMPLE
 from tests import tiny
 
 SENTENCE = "the funny film is and the plot"
@@ -115,7 +115,6 @@ def test_a_corpus_is_looked_through_and_its_texts_are_opened(explorer):
     page = BeautifulSoup(explorer.page.survey, "html.parser")
     rows = page.select(".texts tbody tr")
     assert len(rows) == 16 == len(explorer._surveyed)  # the test split
-    assert set(explorer.page.corpus) == {"corpus.csv", "corpus-words.csv"}
     values = [float(row["data-disagreement"]) for row in rows]
     assert values == sorted(values, reverse=True)
     number = int(rows[3].button["data-row"])
@@ -125,22 +124,6 @@ def test_a_corpus_is_looked_through_and_its_texts_are_opened(explorer):
     assert explorer.readings[0].text == explorer._surveyed[number]
     assert explorer.readings[0].text.rationale is not None
     assert " | ".join(filter(None, explorer._surveyed[number].strings())) == rows[3].button.text
-
-
-def test_another_wording_is_explained_beside_the_text_for_the_same_class(explorer):
-    explorer.controls.beside.value = "the dull film is and the plot"
-    explorer.explain()
-    [own], [other] = explorer.readings, explorer.beside
-    assert other.text.segments == (("the", "dull", *SENTENCE.split()[2:]),)
-    assert other.target == own.target and other.prediction != own.prediction
-    assert list(other.explained) == list(own.explained) and set(other.measured) == set(own.measured)
-    heads = BeautifulSoup(explorer.page.heatmaps, "html.parser").select("thead th")
-    assert [th.get_text().rpartition(" · ")[2] for th in heads[1:]] == ["the text", "beside it"]
-    click(explorer, place="0:1")
-    assert bars(explorer, 1) != bars(explorer, 0) and bars(explorer, 3) == {}
-    explorer.controls.pick(own.text)
-    explorer.explain()
-    assert explorer.beside == [] and own.model.label in explorer.page.heatmaps
 
 
 def test_an_example_stands_in_the_box_unless_a_text_is_given(here):
@@ -368,14 +351,13 @@ def test_a_corpus_that_cannot_be_had_says_so(explorer):
 def test_the_level_changes_what_is_shown_without_computing_again(explorer, monkeypatch):
     explorer.explain()
     assert "[CLS]" not in explorer.page.heatmaps
-    monkeypatch.setattr("erlib.reading.one_text.attribute_encoded", None)
+    monkeypatch.setattr("erlib.explorer.reading.attribute_encoded", None)
     explorer.controls.level.value = "token"
     settle(explorer)
     assert "[CLS]" in explorer.page.heatmaps and explorer.page.message == ""
 
 
 def test_every_control_has_a_label(explorer):
-    names = ["filter", "runs", "names", "corpus", "row", "first", "second", "beside", "level", "go",
-             "halt"]  # fmt: skip
+    names = ["filter", "runs", "names", "corpus", "row", "first", "second", "level", "go", "halt"]
     fields = [getattr(explorer.controls, name) for name in names]
     assert all(field.description for field in [*fields, *explorer.controls.methods.values()])

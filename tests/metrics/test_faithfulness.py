@@ -15,6 +15,7 @@ from erlib.metrics.faithfulness import (
     bin_mean,
     faithfulness,
     important_share,
+    undefined_share,
 )
 from tests import tiny
 from tests.metrics.bag import CLS, PAD, SEP, Bag, sigma, text
@@ -330,7 +331,7 @@ def test_a_text_liked_no_better_than_nothing_is_left_out_or_zero_and_is_counted(
     columns = ["normalised_sufficiency", "normalised_comprehensiveness"]
     np.testing.assert_array_equal(lost[columns], np.full((len(lost), 2), value))
     assert (lost["sufficiency"] > 0).all()
-    assert frame["undefined"].mean() == 0.5
+    assert undefined_share(frame)["m"] == 0.5
     kept = aopc(frame, "normalised_sufficiency")["m"]
     assert kept["liked"] > 0 and np.array_equal([kept["no better"]], [value], equal_nan=True)
 

@@ -2,16 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from erlib.metrics.plausibility import (
     auc,
     average_precision,
-    iou_f1,
     mean_defined,
     plausibility,
     recall_at_k,
-    token_f1,
 )
 
 
@@ -40,31 +38,6 @@ def test_recall_at_k_by_hand():
 def test_recall_at_k_takes_the_earlier_of_tied_tokens():
     assert recall_at_k([0.5, 0.5, 0.5], [1, 0, 0]) == 1.0
     assert recall_at_k([0.5, 0.5, 0.5], [0, 0, 1]) == 0.0
-
-
-def test_token_f1_is_that_of_sklearn_of_the_k_best():
-    for scores, labels in random_texts(100, seed=1):
-        if labels.all():
-            continue
-        for k in (1, len(scores) // 2 + 1):
-            chosen = np.zeros(len(scores), dtype=int)
-            chosen[sorted(range(len(scores)), key=lambda i: (-scores[i], i))[:k]] = 1
-            assert token_f1(scores, labels, k) == pytest.approx(f1_score(labels, chosen))
-
-
-def test_spans_are_found_where_they_share_half_of_what_both_have():
-    marked = [1, 1, 1, 1, 0, 0, 0, 1]
-    chosen = {  # the best tokens → F1 of spans
-        (0, 1, 2, 3, 7): 1.0,
-        (0, 1): 2 * 1 * 0.5 / 1.5,  # 2 of 4: found, but 7 is not
-        (0,): 0.0,  # 1 of 4
-        (2, 3, 4, 5): 0.0,  # 2 of 6
-        (1, 2, 3, 4): 2 * 1 * 0.5 / 1.5,  # 3 of 5
-    }
-    for best, expected in chosen.items():
-        scores = [1.0 if i in best else 0.0 for i in range(8)]
-        assert iou_f1(scores, marked, len(best)) == pytest.approx(expected), best
-    assert np.isnan(iou_f1([1.0, 0.0], [0, 0], 1)) and np.isnan(token_f1([1.0, 0.0], [1, 1], 1))
 
 
 def test_constant_scores_are_chance():

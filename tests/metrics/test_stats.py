@@ -82,9 +82,3 @@ def test_t_interval_is_that_of_scipy():
     found = stats.t_interval(x)
     assert (found.low, found.high) == pytest.approx((low, high))
     assert np.isnan(stats.t_interval([1.0]).low)  # one seed has none
-
-
-def test_an_interval_that_reaches_a_bound_is_not_inside_it():
-    assert stats.Interval(-0.9, 0.9).inside(1)
-    assert not stats.Interval(-1, 0.9).inside(1)
-    assert not stats.Interval(-0.9, 1).inside(1)

@@ -89,7 +89,6 @@ def _row(name: str, spec: Spec, number: float, accuracy: Callable[[RunSpec], flo
             "spec": spec, "run": name, "status": "done", "seed": spec.seed, "replaces": None,
             "best_epoch": spec.optimiser.epochs,
             "dev_f1_macro": number, "dev_f1_binary": number, "dev_accuracy": learnt,
-            "lowest_train_explanation_min": number, "lowest_dev_explanation": number,
             "dev_majority": 0.5, "dev_chance_p": 0.001 if learnt > 0.5 else 0.5,
         }  # fmt: skip
     return {

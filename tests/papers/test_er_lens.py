@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from erlib.catalogue import paper
-from erlib.config import EvalSpec, canonical, load_profile, run_spec_from_dict
+from erlib.config import EvalSpec, canonical, run_spec_from_dict
 from erlib.papers.er_lens import (
     audit,
     cells,
@@ -664,21 +664,8 @@ def test_the_report_says_on_how_many_texts_its_numbers_rest(planted):
     assert facts.skipped(planted)["texts"].startswith("movie_snippets dev 0 of 40; imdb_reviews 0")
 
 
-def test_a_set_that_no_role_names_has_no_cells():
+def test_a_set_that_is_missing_has_no_cells():
     settings = check_parameters("er_lens", {**PARAMETERS, "profile": "paper"})  # from the hub
-    roles = settings.grid["roles"]["hub"]
-    others = [role for role in roles["out_of_domain"] if role.get("paper") != "Yelp-50"]
-    hub = {"hub": {**roles, "out_of_domain": others}}
-    settings = replace(settings, grid={**settings.grid, "roles": hub})
     study = Study(paper("er_lens"), settings, {})
     assert list(evaluations.annotated(settings)) == ["SST-Dev", "Movies"] and not study.of("table7")
     assert evaluations.shown(settings) == "Movies"
-
-
-@pytest.mark.parametrize("profile", ["quick", "cpu", "night", "gpu", "paper"])
-def test_a_set_of_the_paper_is_one_corpus_for_f1_and_for_rationales(profile):
-    for roles in load_profile(profile)["er_lens"]["roles"].values():
-        others = roles["out_of_domain"]
-        f1 = {one["paper"]: one["corpus"] for one in others if "paper" in one}
-        auc = {one["plausibility"]: one["corpus"] for one in others if "plausibility" in one}
-        assert all(f1.get(name, corpus) == corpus for name, corpus in auc.items())

@@ -171,13 +171,7 @@ def test_the_paper_profile_trains_with_the_paper_s_hyper_parameters():
     assert (optimiser.checkpoint.metric, optimiser.checkpoint.mode) == ("dev_f1_macro", "max")
     assert spec.model.name == "google-bert/bert-base-uncased" and spec.data.max_length == 256
     assert run_spec(these, "REGEX", "SST", 0, small=True).model.name == "FacebookAI/roberta-large"
-    elsewhere = dict(run_spec(these, "REGEX", "Yelp", 0).objective[-1].options)
-    assert (elsewhere["points"], elsewhere["refreshed"]) == (20, "epoch")  # regex.md §4.3
-    less = against_the_paper(paper("regex"), these.grid)
-    assert less["what"].tolist() == [
-        "points of integrated gradients of the guide", "the guide is made for every"
-    ]  # fmt: skip
-    assert len(these.seeds) == 5
+    assert len(these.seeds) == 5 and against_the_paper(paper("regex"), these.grid).empty
 
 
 def test_the_paper_profile_measures_every_cell_with_five_seeds_on_all_texts():
@@ -186,8 +180,7 @@ def test_the_paper_profile_measures_every_cell_with_five_seeds_on_all_texts():
     assert len(faithful) == 18 * 2 * 5 * 6 and len(answers) == 18 * 2 * 5 * 6
     for cell in faithful:
         (spec,) = cell.specs
-        assert spec.run.start is None and spec.variant == "regex"
-        assert spec.rows == (2500 if spec.data.corpus == "imdb" else None)
+        assert spec.run.start is None and spec.rows is None and spec.variant == "regex"
     read = {c.specs[0].run for c in answers if c.column != "Full-text"}
     assert len(read) == 6 * 2 * 5 * 5
     assert len(planned(these, "table8")) == 2 * 5 * 5

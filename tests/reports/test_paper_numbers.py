@@ -67,7 +67,7 @@ def test_cells_missing_from_the_paper_are_dashes_with_their_note():
     ours = pd.DataFrame({"row": [missing["row"]], "column": [missing["column"]], "value": [-1.0]})
     found = beside(ours, "er_lens", "table1")
     assert found.wide().loc[missing["row"], missing["column"]] == "−1.00\npaper –\nn=1"
-    assert any("Unclear: " in note for note in found.notes())
+    assert any("AMBIGUOUS" in note for note in found.notes())
 
 
 def test_metrics_stand_in_the_paper_s_order_and_a_row_of_ours_is_named_by_its_row():
@@ -99,7 +99,7 @@ def test_a_row_of_a_table_with_one_column_is_named_and_not_the_column():
     ours = pd.DataFrame({"row": ["Ours", "REGEX"], "column": "Full-text", "value": 60.0})
     assert beside(ours, "regex", "table7").notes() == ["Not in the paper: Ours."]
     called = beside(ours, "regex", "table7", labels={"Ours": "Our row\nof two lines"})
-    assert called.notes() == ["Not in the paper: Our row of two lines."]
+    assert called.notes() == ["Not in the paper: Our row, of two lines."]
 
 
 def test_rows_that_only_we_have_come_last():

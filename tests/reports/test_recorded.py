@@ -218,6 +218,3 @@ def test_readings_of_one_seed_are_recorded_without_an_interval(tmp_path):
     first = rows(tmp_path / "reports/quick/claims.csv")[0]
     assert first["our_value"] == "-2" and first["ci_low"] == "" and first["seeds"] == "1"
     assert first["verdict"] == "not attempted"
-    parts = rows(tmp_path / "reports/quick/claims_parts.csv")
-    assert {r["scale"] for r in parts if r["our_value"]} >= {"identity", "log"}
-    assert {r["low_95"] for r in parts if r["seeds"] == "1"} == {""}  # nor is one endless

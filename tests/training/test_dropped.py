@@ -9,8 +9,8 @@ import pytest
 
 from erlib.cli import main
 from erlib.config import EvalSpec, OptimiserSpec
+from erlib.explorer.models import trained_runs
 from erlib.models import load_classifier
-from erlib.reading.models import trained_runs
 from erlib.training import making
 from erlib.training.evaluating import evaluate
 from erlib.training.identity import eval_hash, run_hash

@@ -86,7 +86,7 @@ def test_a_run_names_the_loss_that_moved_no_weight_in_table_history_and_warning(
     spec, saturated, tmp_path
 ):
     still = replace(spec, model=saturated, optimiser=SHORT)
-    with pytest.warns(UserWarning, match=r"ER/attention.*: no weight was moved by explanation"):
+    with pytest.warns(UserWarning, match=r"ER/attention .*: no weight was moved by explanation"):
         row = run([still], store=tmp_path / "store").iloc[0]
     assert row["vanished"] == "no weight was moved by explanation (epochs 1, 2)"
     path = open_store(tmp_path / "store").get("runs", run_hash(still)).path

@@ -18,7 +18,7 @@ from erlib.config import DataSpec, EvalSpec
 from erlib.training.evaluating import evaluate
 from erlib.training.identity import run_hash
 from erlib.training.runs import run
-from erlib.training.workers import forks, one_thread, portable, side_by_side, worker_count
+from erlib.training.workers import one_thread, portable, side_by_side, worker_count
 
 
 def fail(task):
@@ -32,7 +32,7 @@ def test_results_come_in_the_order_of_tasks_from_other_processes():
         return task**2, os.getpid()
 
     heard = []
-    results = side_by_side(work, [1, 2, 3], forks(2), heard.append, killed=fail)
+    results = side_by_side(work, [1, 2, 3], 2, heard.append, killed=fail)
     assert [value for value, _ in results] == [1, 4, 9]
     assert len({pid for _, pid in results}) == 2 and os.getpid() not in {p for _, p in results}
     assert sorted(heard) == [1, 2, 3]
@@ -46,7 +46,7 @@ def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
 
     tasks = ["root", "slow", "leaf", "leaf of the leaf"]
     after = [(), (), {0}, {2}]
-    results = side_by_side(work, tasks, forks(2), print, after, killed=fail)
+    results = side_by_side(work, tasks, 2, print, after, killed=fail)
     times = dict(zip(tasks, results, strict=True))
     for earlier, later in (("root", "leaf"), ("leaf", "leaf of the leaf")):
         assert times[earlier][1] <= times[later][0]
@@ -56,7 +56,7 @@ def test_a_task_begins_when_those_that_it_rests_on_are_finished_and_not_later():
 def test_workers_do_not_outlive_a_parent_that_was_killed():
     script = """
 import os, time
-from erlib.training.workers import forks, side_by_side
+from erlib.training.workers import side_by_side
 
 def work(task, tell):
     while task == "busy":
@@ -64,10 +64,7 @@ def work(task, tell):
         time.sleep(0.05)
     tell(os.getpid())
 
-def say(pid):
-    print(pid, flush=True)
-
-side_by_side(work, ["busy", "soon idle"], forks(2), say, killed=print)
+side_by_side(work, ["busy", "soon idle"], 2, lambda pid: print(pid, flush=True), killed=print)
 """
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
@@ -90,7 +87,7 @@ def test_the_first_error_is_raised_as_what_it_was_and_ends_the_others(tmp_path):
         (tmp_path / task).touch()
 
     with pytest.raises(FloatingPointError, match="the loss became nan") as caught:
-        side_by_side(work, ["slow", "bad"], forks(2), print, killed=fail)
+        side_by_side(work, ["slow", "bad"], 2, print, killed=fail)
     assert 'raise FloatingPointError("the loss became nan")' in caught.value.__notes__[0]
     assert not (tmp_path / "slow").exists()
 
@@ -104,7 +101,7 @@ def test_a_task_whose_worker_is_killed_is_tried_once_more_in_a_new_one(tmp_path)
         return f"{task}: done"
 
     tasks, pids = ["fine", "hopeless", "unlucky", "fine too"], []
-    results = side_by_side(work, tasks, forks(2), pids.append, killed="{}: given up".format)
+    results = side_by_side(work, tasks, 2, pids.append, killed="{}: given up".format)
     assert results == [
         "fine: done", "hopeless: given up", "unlucky: done", "fine too: done"
     ]  # fmt: skip
@@ -125,7 +122,7 @@ def test_a_worker_that_is_killed_while_idle_costs_no_task(tmp_path):
 
     tasks = ["ends the idle one", "soon idle", "later", "last"]
     after = [(), (), {0}, {0}]
-    assert side_by_side(work, tasks, forks(2), print, after, killed=fail) == tasks
+    assert side_by_side(work, tasks, 2, print, after, killed=fail) == tasks
 
 
 def test_side_by_side_and_alone_give_the_same_bytes(spec, tmp_path, monkeypatch):
@@ -186,4 +183,4 @@ def test_the_words_of_such_an_error_come_out_of_a_worker():
         raise Odd(Path(task))
 
     with pytest.raises(RuntimeError, match="Odd: it needs a"):
-        side_by_side(work, ["a", "b"], forks(2), print, killed=lambda task: None)
+        side_by_side(work, ["a", "b"], 2, print, killed=lambda task: None)

@@ -14,7 +14,7 @@ from erlib.papers.agreement.cells import EXPLAINING, ONE, PREDICTING, SIX, TABLE
 from erlib.papers.agreement.described import stands_for
 from erlib.papers.agreement.systems import MODELS, SETS, VARIANTS, core_tasks
 from erlib.papers.agreement.vectors import glove_file
-from erlib.papers.means import Facts, listed, span
+from erlib.papers.means import Facts, listed
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 
@@ -37,9 +37,8 @@ def margins(study: Study) -> Facts:
         core = [f"{model}|{task.paper}" for task in core_tasks(study.settings, model)]
         runs = [c.run for c in study.finished("table3") if c.row in core and c.column == "Base"]
         rows = study.runs[study.runs["spec"].isin(runs)]
-        found = rows.reindex(columns=["dev_accuracy", "dev_majority"]).dropna()
-        points = 100 * (found["dev_accuracy"] - found["dev_majority"])
-        said.append(f"{model} {span(points, '.0f') if len(points) else 'none'}")
+        points = 100 * (rows["dev_accuracy"] - rows["dev_majority"])
+        said.append(f"{model} {_span(points, '.0f') if len(points) else 'none'}")
     return {"margins": ", ".join(said)}
 
 
@@ -111,7 +110,7 @@ def curvature(study: Study) -> Facts:
     means = wide.groupby("statistic").agg(fisher_mean)
     return {
         "sets": ", ".join(paper for paper in SETS if paper in sets),
-        "texts": span(numbers["texts"]),
+        "texts": _span(numbers["texts"], "d"),
         "norm_base": means.loc["Grad norm", "Base"],
         "norm_tying": means.loc["Grad norm", "Tying"],
         "distance_base": means.loc["Min dist", "Base"],
@@ -148,3 +147,8 @@ def _trained(study: Study, model: str) -> list[RunSpec]:
     of_base = (c for c in study.finished("table2") if c.column == "Base")
     runs = [cell.run for cell in of_base if cell.row.startswith(model)]
     return [run for run in runs if study.is_trained(run)]
+
+
+def _span(values: list[float] | pd.Series, digits: str) -> str:
+    low, high = f"{min(values):{digits}}", f"{max(values):{digits}}"
+    return low if low == high else f"{low} to {high}"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from erlib.config import RunSpec
 from erlib.metrics.correlations import fisher_mean, pearson
-from erlib.metrics.task import counted_f1_binary
+from erlib.metrics.task import f1_binary
 from erlib.papers.agreement.agreements import (
     DIFFERENT,
     METRICS,
@@ -131,7 +131,7 @@ def f1_on_test(study: Study, specs: Sequence[Spec]) -> Reading:
 
 
 def _f1(answers: pd.DataFrame) -> float:
-    return counted_f1_binary(answers["label"], answers["predicted"])
+    return f1_binary(answers["label"], answers["predicted"])
 
 
 def time_taken(study: Study, specs: Sequence[Spec]) -> Reading:

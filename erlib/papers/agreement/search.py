@@ -7,7 +7,6 @@ the λ of the core task.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from erlib.config import RunSpec
@@ -68,9 +67,9 @@ def tried(settings: Settings, results: Results, system: System) -> list[tuple[fl
 
 
 def base_score(settings: Settings, results: Results, system: System) -> float:
-    """Validation F1 of the Base run that a search compares with; nan if that failed."""
+    """Validation F1 of the Base run that a search compares with."""
     base = System(system.model, system.task, "Base")
-    return _scores(results).get(run_spec(settings, base, settings.seeds[0]), math.nan)
+    return _scores(results)[run_spec(settings, base, settings.seeds[0])]
 
 
 def accepted(settings: Settings, results: Results, system: System) -> float | None:

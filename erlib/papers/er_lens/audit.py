@@ -37,7 +37,7 @@ def table(study: Study) -> pd.DataFrame:
     """departure, what is measured, here, changed, difference; means over the seeds of a row."""
     numbers = study.numbers(study.of("audit"))
     means = numbers.groupby(["column", "row", "metric"], sort=False)["value"].mean().unstack()
-    found = means.reindex(columns=["here", "changed"]).dropna(how="all")
+    found = means[["here", "changed"]].dropna(how="all")
     found = found.rename_axis(["departure", "measured"]).reset_index()
     blocks = "bigbird" in study.settings.grid["model"]
     alone = [*_spread(study), *(_longest_first(study) if blocks else [])]

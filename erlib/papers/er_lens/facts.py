@@ -18,10 +18,17 @@ from erlib.papers.er_lens.recipe import bounds_table
 from erlib.papers.er_lens.scatter import PREDICTORS, correlation, predicted
 from erlib.papers.er_lens.systems import CLASSIFIERS, GUIDES, TECHNIQUES
 from erlib.papers.means import Facts
-from erlib.papers.rests_on import RATIONALES
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 
+KINDS = {
+    "human": "marked by annotators",
+    "phrase labels": "derived from the human sentiment labels of phrases",
+    "lexicon": (
+        "words of a lexicon whose human-rated valence agrees with the label, after negation; "
+        "nobody marked them in these texts"
+    ),
+}
 UNGUIDED = tuple(x for x in TECHNIQUES if x != "ATT")
 
 
@@ -31,7 +38,7 @@ def rationales(study: Study) -> Facts:
     reports = (report_or_none(name, study.settings.source_of(name)) for name in corpora)
     kinds = {report.name: report.rationale for report in reports if report}
     said = [
-        f"those of {', '.join(n for n, k in kinds.items() if k == kind)} are {RATIONALES[kind]}"
+        f"those of {', '.join(n for n, k in kinds.items() if k == kind)} are {KINDS[kind]}"
         for kind in dict.fromkeys(filter(None, kinds.values()))
     ]
     return {"kinds": "; ".join(said)}

@@ -80,7 +80,8 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
     """One training run; a constrained one needs `bounds`."""
     this, grid = SYSTEMS[system], settings.grid
     own = grid.get("overrides", {}).get(system, {})
-    base = unguided(settings, seed, own, started=system in grid.get("started", ()))
+    started = system in grid.get("started", ())
+    base = _started(settings, seed, own) if started else _base(settings, seed, own)
     if this.mode == "baseline":
         return base
     if this.mode == "joint":
@@ -97,13 +98,6 @@ def run_spec(settings: Settings, system: str, seed: int, bounds: Bounds | None =
         optimiser=replace(base.optimiser, checkpoint=rule),
         update=update("constrained", term="explanation", bound=bounds.train, lr=rate),
     )
-
-
-def unguided(
-    settings: Settings, seed: int, overrides: Mapping[str, Any] = NOTHING, *, started: bool = False
-) -> RunSpec:
-    """The task alone, in one go or going on from the start; `overrides`: see `_base`."""
-    return (_started if started else _base)(settings, seed, overrides)
 
 
 def start_spec(settings: Settings, seed: int) -> RunSpec:
@@ -165,17 +159,15 @@ def double_embedding(spec: RunSpec) -> RunSpec:
     return replace(spec, model=replace(spec.model, quirks=("double_embedding",)), start=start)
 
 
-LOWEST = ["lowest_train_explanation_min", "lowest_dev_explanation"]  # not there if all runs failed
-
-
 def bounds_of(explanation_only: pd.DataFrame, guide: str) -> Bounds:
     """The paper's rule, from the explanation-only runs of a technique, to two digits.
 
     1.5 times the mean over seeds of the smallest loss of a training batch, and the mean of the
     smallest dev loss.
     """
-    train, dev = guided_by(explanation_only, guide).reindex(columns=LOWEST).mean()
-    return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train, dev)))
+    runs = guided_by(explanation_only, guide)
+    train, dev = runs["lowest_train_explanation_min"], runs["lowest_dev_explanation"]
+    return Bounds(*(float(f"{bound:.1e}") for bound in (1.5 * train.mean(), dev.mean())))
 
 
 def guided_by(runs: pd.DataFrame, guide: str) -> pd.DataFrame:

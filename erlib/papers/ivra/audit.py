@@ -29,8 +29,8 @@ def floor_table(study: Study) -> pd.DataFrame:
     """Points of simulatability over students of the same teachers that are told only the answers,
     and these students' own, mean over seeds."""
     found = by_metric(study.numbers(study.of("table-floor"))).dropna(subset="above the floor")
-    parts = found["row"].str.split("|", n=1)
-    found = found.assign(base=parts.str[0], method=parts.str[1]).rename(columns={"column": "task"})
+    base, _, method = found["row"].str.partition("|").to_numpy().T
+    found = found.assign(base=base, method=method).rename(columns={"column": "task"})
     cells = found.groupby(["base", "task", "method"], sort=False)
     gain = cells["above the floor"]
     table = pd.DataFrame(

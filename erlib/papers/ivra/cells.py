@@ -25,7 +25,6 @@ from erlib.papers.ivra.systems import (
     Task,
     subset_name,
 )
-from erlib.papers.means import power
 from erlib.papers.study import Study
 from erlib.parameters import Settings
 from erlib.training.stages import Stage
@@ -282,7 +281,8 @@ def tuned(settings: Settings) -> Iterator[Cell]:
 
 def setting_name(lr: float, decay: float) -> str:
     """As Table 7's rows are named: lr=3e-5|gamma=0.750."""
-    return f"lr={power(lr)}|gamma={decay:.3f}"
+    mantissa, exponent = f"{lr:.0e}".split("e")
+    return f"lr={mantissa}e{int(exponent)}|gamma={decay:.3f}"
 
 
 def colluding(settings: Settings) -> Iterator[Cell]:

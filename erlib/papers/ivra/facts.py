@@ -18,10 +18,16 @@ from erlib.papers.ivra.costs import at_the_largest, explaining_times, training_t
 from erlib.papers.ivra.figures import curves, gains, shares, transfer_gains
 from erlib.papers.ivra.systems import BASES, CRITERIA, FLOOR, SPARSEMAX, UNTRAINED, subset_name
 from erlib.papers.means import Facts, listed, means
-from erlib.papers.rests_on import RATIONALES
 from erlib.papers.study import Study
 
 SINGLE = {subset_name((criterion,)): criterion for criterion in CRITERIA}
+RATIONALES = {
+    "human": "marked by annotators",
+    "lexicon": (
+        "lexicon rationales: words whose human-rated valence agrees with the label, after "
+        "negation; nobody marked them in these texts"
+    ),
+}
 
 
 def data(study: Study) -> Facts:

@@ -179,7 +179,6 @@ def shares(study: Study) -> pd.DataFrame:
 def figure_7(study: Study) -> Drawn:
     """How many tokens an explainer calls important, for models trained for COMP or SUFF."""
     data = shares(study)
-    most = data["value"].max() if data["value"].notna().any() else 1.0
     panels = list(dict.fromkeys(data["task"]))
     figure, [axes] = new_figure(1, len(panels), width=3.1 * len(panels) + 1.2, height=3.4)
     with figure_style():
@@ -194,7 +193,7 @@ def figure_7(study: Study) -> Drawn:
                 if name not in set(panel["row"]):
                     axis.text(0.01, place, "not measured", va="center", color=GREY, fontsize=8.5)
             axis.set(title=task, xlabel="share of important tokens", ylabel="",
-                     xlim=(0, 1.12 * most))  # fmt: skip
+                     xlim=(0, 1.12 * data["value"].max()))  # fmt: skip
             if axis is not axes[0]:
                 axis.set_yticklabels([])
         if own := axes[0].get_legend():

@@ -83,7 +83,7 @@ def fresh(
     classifier = systems.fresh_spec(settings, support, source, attribution, seed)
     ratio = percent or systems.RATIO[target.paper]
     rationales = systems.extraction(settings, support, attribution, ratio)
-    rows = _tested(settings, target, settings.grid["fresh"].get("test_rows"))
+    rows = settings.grid["fresh"].get("test_rows")
     return _eval(settings, classifier, target, "predictions", rows, rationales)
 
 
@@ -137,14 +137,7 @@ def attacked(settings: Settings, system: str, seed: int) -> EvalSpec:
 def _rows(settings: Settings, name: str, system: str, source: Set, target: Set) -> int | None:
     """How many test texts: more where claims are decided."""
     core = systems.is_core(settings, system) and source.paper == target.paper == "SST"
-    asked = settings.grid.get(name, {}).get("core" if core else "wide")
-    return _tested(settings, target, asked)
-
-
-def _tested(settings: Settings, target: Set, asked: int | None) -> int | None:
-    """So many test texts, or as many as the paper's split of the set has, if that is less."""
-    own = settings.grid.get("sets", {}).get(target.paper, {}).get("test_rows")
-    return min((rows for rows in (asked, own) if rows is not None), default=None)
+    return settings.grid.get(name, {}).get("core" if core else "wide")
 
 
 def _eval(

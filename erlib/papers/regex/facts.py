@@ -31,11 +31,9 @@ PARTS = {
 
 def in_domain(study: Study) -> Facts:
     """Means in SST's domain: sufficiency_aGa_REGEX and so on."""
-    rows = [f"SST->SST|{system}" for system in MAIN]
     found = {m: means(study, "table1", m, start="SST->SST|", every=True) for m in WORDS}
-    shown = {m: table.reindex(index=rows, columns=BEST) for m, table in found.items()}
     return {
-        f"{WORDS[m]}_{a}_{system}": shown[m].loc[f"SST->SST|{system}", a]
+        f"{WORDS[m]}_{a}_{system}": found[m].loc[f"SST->SST|{system}", a]
         for m in WORDS
         for a in BEST
         for system in MAIN
@@ -89,7 +87,7 @@ def undefined(study: Study) -> Facts:
             pair, system = cell.row.split("|")
             key = f"{system}_{'home' if pair == 'SST->SST' else 'away'}"
             shares.setdefault(key, []).append(100 * study.value(cell.specs[0], "undefined"))
-    return {key: pd.Series(found).mean() for key, found in shares.items()}
+    return {key: np.nanmean(found) for key, found in shares.items()}
 
 
 def rationales(study: Study) -> Facts:
@@ -98,9 +96,8 @@ def rationales(study: Study) -> Facts:
     facts: Facts = {"sources": " and ".join(sources)}
     for system in MAIN:
         names = [f"{s}->{t}|{system}" for s in sources for t in RATIO]
-        shown = ["Full-text", *FIVE]
-        mean = found.reindex(index=names, columns=shown).mean()
-        facts[system] = ", ".join(f"{_symbol(a)} {mean[a]:.1f}" for a in shown)
+        mean = found.reindex(names).mean()
+        facts[system] = ", ".join(f"{_symbol(a)} {mean[a]:.1f}" for a in ("Full-text", *FIVE))
     return facts
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from erlib.config import (
     CheckpointRule,
@@ -85,11 +84,7 @@ def named(settings: Settings, run: RunSpec) -> str:
     corpus = run.data.corpus
     if run.data.extract:
         return f"classifiers of rationales of {corpus}"
-    names = {
-        objective(settings, system, source): name
-        for source in sets(settings)
-        for name, system in SYSTEMS.items()
-    }
+    names = {objective(settings, system): name for name, system in SYSTEMS.items()}
     name = names.get(run.objective, "REGEX at another setting")
     second = run.model == ModelSpec(**settings.grid["second_model"])
     return f"{name} on {corpus}{' (second model)' if second else ''}"
@@ -171,16 +166,10 @@ def data_spec(settings: Settings, this: Set, extract: Extraction | None = None) 
         this.corpus,
         settings.source_of(this.corpus),
         grid.get("max_length_of", {}).get(this.paper, grid["max_length"]),
-        setting_of(settings, this.paper, "train_rows"),
+        grid.get("train_rows"),
         grid.get("dev_rows"),
         extract,
     )
-
-
-def setting_of(settings: Settings, source: str, name: str) -> Any:
-    """What the profile sets for this set, or else for all."""
-    own = settings.grid.get("sets", {}).get(source, {})
-    return own.get(name, settings.grid.get(name))
 
 
 def main_run(settings: Settings, system: str, source: str, seed: int) -> RunSpec:
@@ -211,14 +200,14 @@ def run_spec(
         seed=seed,
     )
     baseline = _sized(settings, "optimiser" if source == "SST" else "others", baseline)
-    spec = replace(baseline, objective=objective(settings, made, source))
+    spec = replace(baseline, objective=objective(settings, made))
     if wide and "short" in settings.grid:
         return replace(_sized(settings, "short", spec), start=baseline)
     return spec
 
 
-def objective(settings: Settings, system: System, source: str = "SST") -> tuple[Term, ...]:
-    """eq. 8, without the terms that a system leaves out, on one of the sets."""
+def objective(settings: Settings, system: System) -> tuple[Term, ...]:
+    """eq. 8, without the terms that a system leaves out."""
     terms = [term("task")]
     if system.gradient:
         terms.append(term("input_gradient", GRADIENT))
@@ -232,9 +221,9 @@ def objective(settings: Settings, system: System, source: str = "SST") -> tuple[
                 system.guided,
                 guide=GUIDES[system.guide],
                 aggregation=system.aggregation,
-                points=setting_of(settings, source, "points"),
+                points=settings.grid["points"],
                 percent=system.percent,
-                refreshed=system.refreshed or setting_of(settings, source, "refreshed"),
+                refreshed=system.refreshed or settings.grid["refreshed"],
             )
         )
     return tuple(terms)

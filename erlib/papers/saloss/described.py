@@ -17,10 +17,9 @@ from erlib.data import load_data, report_or_none
 from erlib.metrics.stats import holm, signed_rank_p
 from erlib.papers.cells import Reading
 from erlib.papers.holes import as_table, or_hole
-from erlib.papers.means import power
 from erlib.papers.report import beside_printed
 from erlib.papers.saloss.cells import SHAPES, baseline_runs, chosen
-from erlib.papers.saloss.systems import SALOSS, SHOWN, Task, recipe_of, tasks
+from erlib.papers.saloss.systems import SALOSS, SHOWN, Task, power, recipe_of, tasks
 from erlib.papers.study import Study
 from erlib.reports.cells import Cell as Place
 from erlib.reports.paper_numbers import paper_table
@@ -143,12 +142,6 @@ def _read(study: Study, table: str, row: str, column: str, metric: str) -> dict[
     return study.read(Place(table, row, column, metric)) or {}
 
 
-FLIPS = (
-    "set", "texts", "by", "Baseline", "SaLoss", "rank-sum", "signed-rank", "Holm",
-    "Baseline\nunder random", "SaLoss\nunder random", "trained",
-)  # fmt: skip
-
-
 def flip_tests(study: Study) -> pd.DataFrame:
     """p of SaLoss against Baseline over texts, and of either of them against a random order.
 
@@ -181,8 +174,6 @@ def flip_tests(study: Study) -> pd.DataFrame:
                         "trained": "yes" if trained else "no",
                     }
                 )
-    if not rows:
-        return pd.DataFrame(columns=FLIPS)
     table = pd.DataFrame(rows)
     table.insert(7, "Holm", holm(table["signed-rank"]))
     return table

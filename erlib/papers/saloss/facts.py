@@ -7,11 +7,11 @@ from scipy.stats import binomtest
 
 from erlib.data import report_or_none
 from erlib.data.parts_of_speech import TAGGER_NAMES, installed_tagger
-from erlib.papers.means import Facts, means, power
+from erlib.papers.means import Facts, means
 from erlib.papers.saloss.cells import FRESH_COLUMNS, SHAPES, chosen, search_fractions, searched
 from erlib.papers.saloss.described import flip_tests
 from erlib.papers.saloss.figures import importance
-from erlib.papers.saloss.systems import AUDITED, EQ3, SHOWN, tasks
+from erlib.papers.saloss.systems import AUDITED, EQ3, SHOWN, power, tasks
 from erlib.papers.study import Study
 
 NAMES = {"TextRank": "TextRank", "TFIDF": "TF-IDF", "ChiSquared": "χ²"}

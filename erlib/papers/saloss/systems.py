@@ -157,6 +157,11 @@ def named(settings: Settings, spec: RunSpec) -> str:
     return f"{system} on {task.paper}"
 
 
+def power(weight: float) -> str:
+    """A power of ten as the paper writes it: 1e-3."""
+    return f"{weight:.0e}".replace("e-0", "e-").replace("e+00", "")
+
+
 def run_spec(
     settings: Settings, task: Task, system: str, seed: int, weight: float = 0.0
 ) -> RunSpec:

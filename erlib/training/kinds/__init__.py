@@ -11,14 +11,11 @@ from erlib.training.kinds import (
     frozen_probe,
     important_share,
     parts_of_speech,
-    planted,
-    planted_answers,
     plausibility,
     predictions,
     removals,
     simulatability,
     soft_faithfulness,
-    word_plausibility,
     word_scores,
 )
 
@@ -33,13 +30,10 @@ __all__ = [
     "frozen_probe",
     "important_share",
     "parts_of_speech",
-    "planted",
-    "planted_answers",
     "plausibility",
     "predictions",
     "removals",
     "simulatability",
     "soft_faithfulness",
-    "word_plausibility",
     "word_scores",
 ]

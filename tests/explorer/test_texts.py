@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from erlib.reading.texts import Text, differences, offered, typed
+from erlib.explorer.texts import Text, offered, typed
 from tests import corpus, tiny
 
 
@@ -32,13 +32,6 @@ def test_removed_words_are_gone_but_the_last_one_stays():
     assert text.without({(0, 0), (1, 1)}).segments == (("a", "bad", "film"), ("dull",))
     with pytest.raises(ValueError, match="last word"):
         text.without({(1, 0), (1, 1)})
-
-
-def test_two_texts_differ_in_the_words_that_only_one_of_them_has():
-    one, other = typed("a dull film , sadly", "so"), typed("a gripping , funny film , sadly", "so")
-    assert differences(one, other) == ({(0, 1)}, {(0, 1), (0, 2), (0, 3)})
-    assert differences(one, one) == (set(), set())
-    assert differences(typed("a b"), typed("a", "b")) == ({(0, 1)}, {(1, 0)})
 
 
 def test_each_task_gets_its_kind_of_input():

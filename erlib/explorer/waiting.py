@@ -1,19 +1,17 @@
-"""How long does somebody wait for a sentence, for a corpus? (`erlib bench --methods explorer`)"""
+"""How long does somebody wait who types a sentence? (`python -m erlib bench --methods explorer`)"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from erlib.attributions import METHODS
+from erlib.explorer.controls import DEFAULT_METHODS
+from erlib.explorer.models import Model
+from erlib.explorer.reading import Reading, is_slow
+from erlib.explorer.texts import Text
 from erlib.models import Classifier
-from erlib.reading.models import Model
-from erlib.reading.one_text import DEFAULT_METHODS, Reading, is_slow, quick_ones
-from erlib.reading.survey import MOST_TEXTS, survey
-from erlib.reading.texts import Text, offered
 from erlib.timing import timed_in_turn
 
-CORPUS = "movie_snippets"
 SENTENCE = (
     "the story takes its time , but the two leads are so good , and the last scene so quietly "
     "moving , that nobody will mind ."
@@ -35,21 +33,6 @@ def seconds_waited(classifier: Classifier, repeat: int = 5) -> dict[str, float]:
         watched=False,
     )
     return {name: timing.seconds for name, timing in zip(asked, timings, strict=True)}
-
-
-def seconds_through(classifier: Classifier, texts: Sequence[Text]) -> float:
-    """Seconds until a corpus is listed, with those of the default methods that are used for it."""
-    model = Model(classifier.name, classifier, ("negative", "positive"))
-    look = partial(
-        survey, [model], texts, quick_ones(DEFAULT_METHODS), lambda done, steps, doing: None
-    )
-    [timing] = timed_in_turn([look], repeat=1, watched=False)
-    return timing.seconds
-
-
-def held_out() -> list[Text]:
-    """As many packaged texts as the explorer looks through at the most."""
-    return offered(CORPUS, "packaged", MOST_TEXTS)
 
 
 def _shown(model: Model, text: Text, methods: tuple[str, ...]) -> Reading:

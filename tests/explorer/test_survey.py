@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 
-from erlib.attributions import attribute, attribute_encoded
-from erlib.reading.models import Model
-from erlib.reading.survey import FEWEST, survey
-from erlib.reading.texts import Text
+from erlib.attributions import attribute
+from erlib.explorer.models import Model
+from erlib.explorer.survey import FEWEST, survey
+from erlib.explorer.texts import Text
 from tests import tiny
 
 LINES = [*tiny.CORPUS, "a film", "dull", "the film and the plot"]
@@ -77,20 +76,6 @@ def test_the_words_marked_most_stand_in_several_texts_of_the_class(found, models
     ]
     assert row["texts"] == len(shares)
     assert row["share"] == pytest.approx(sum(shares) / sum(counts), abs=1e-5)
-
-
-def test_what_a_model_has_said_of_a_corpus_is_not_computed_again(found, models, monkeypatch):
-    asked = []
-    real = attribute_encoded
-
-    def counted(classifier, texts, method, **options):
-        asked.append(method)
-        return real(classifier, texts, method, **options)
-
-    monkeypatch.setattr("erlib.reading.survey.attribute_encoded", counted)
-    again = survey(models, TEXTS, [*METHODS, "saliency"], unwatched)
-    assert asked == ["saliency"] * 2 and len(again.words) > len(found.words)
-    pd.testing.assert_frame_equal(survey(models, TEXTS, METHODS, unwatched).table, found.table)
 
 
 def test_a_method_that_does_not_apply_is_passed_over_and_spans_are_refused(models):

@@ -6,10 +6,10 @@ import scipy.stats
 import torch
 
 from erlib.attributions import METHODS, attribute
+from erlib.explorer.models import Model
+from erlib.explorer.reading import Reading, is_slow, label, places, predict
+from erlib.explorer.texts import typed
 from erlib.explorer.worker import Stopped
-from erlib.reading.models import Model
-from erlib.reading.one_text import Reading, is_slow, label, places, predict, quick_ones
-from erlib.reading.texts import typed
 from tests import tiny
 
 SENTENCE = "the plot is bad and unfunny"
@@ -197,9 +197,3 @@ def test_a_long_text_is_cut_and_its_words_are_counted():
 def test_lime_alti_and_decompx_are_the_slow_ones():
     slow = {"lime", "alti", "decompx", "decompx_classifier"}
     assert {m for m in METHODS if is_slow(m)} & (slow | {"integrated_gradients", "rollout"}) == slow
-
-
-def test_a_corpus_is_read_by_methods_that_draw_and_integrate_nothing_unless_there_are_no_others():
-    asked = ["attention", "integrated_gradients", "lime", "saliency", "alti"]
-    assert quick_ones(asked) == ["attention", "saliency"]
-    assert quick_ones(["integrated_gradients", "lime"]) == ["integrated_gradients", "lime"]

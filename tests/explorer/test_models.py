@@ -10,9 +10,9 @@ import torch
 from transformers import AutoModelForQuestionAnswering, AutoModelForSequenceClassification
 
 from erlib.explorer.controls import Controls
-from erlib.reading.models import UNTRAINED, _label, open_model, trained_runs
-from erlib.reading.one_text import predict
-from erlib.reading.texts import typed
+from erlib.explorer.models import UNTRAINED, _label, open_model, trained_runs
+from erlib.explorer.reading import predict
+from erlib.explorer.texts import typed
 from erlib.training.store import Sealed, Store
 from tests import tiny
 

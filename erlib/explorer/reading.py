@@ -12,13 +12,11 @@ from erlib.attributions import METHODS, Attribution, attribute_encoded, equal_by
 from erlib.attributions.attribute import by_word
 from erlib.attributions.registry import Progress, unwatched
 from erlib.data import Encoded
+from erlib.explorer.models import Model
+from erlib.explorer.texts import Text
 from erlib.metrics.agreement import agreement
 from erlib.metrics.erasure import Witness, predicted, probability, whole
 from erlib.metrics.faithfulness import faithfulness
-from erlib.reading.models import Model
-from erlib.reading.texts import Text
-
-DEFAULT_METHODS = ("attention", "rollout", "input_x_gradient", "integrated_gradients")
 
 # Deleting tokens is what clicking a word does too, but moves the answer of a span model.
 PROTOCOLS = {"classify": "er_lens", "span": "regex"}
@@ -38,11 +36,6 @@ def label(method: str) -> str:
 def is_slow(method: str) -> bool:
     """Whether a sentence may take more than a second: LIME, ALTI and DecompX."""
     return bool({"predictions", "hidden_states"} & set(METHODS[method].needs))
-
-
-def quick_ones(methods: Sequence[str]) -> list[str]:
-    """Those that pass over a text once or twice, no path and no samples; all where none does."""
-    return [m for m in methods if not is_slow(m) and METHODS[m].spends is None] or list(methods)
 
 
 @dataclass(frozen=True)
@@ -83,7 +76,6 @@ class Reading:
     model: Model
     text: Text
     wanted: str = ""  # the class to explain, by its name; of a model without it, the predicted one
-    of: str = ""  # which text it is, where there are two
     explained: Mapping[str, Attribution] = field(default_factory=dict)  # token level
     refused: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, pd.DataFrame] = field(default_factory=dict)  # rows of `curves`
@@ -91,11 +83,6 @@ class Reading:
     def __post_init__(self) -> None:
         self.encoded = encode(self.model, self.text)
         self.prediction = predict(self.model, self.text)
-
-    @property
-    def title(self) -> str:
-        """The model and, where there are two texts, which of them."""
-        return " · ".join(filter(None, (self.model.label, self.of)))
 
     @property
     def target(self) -> str:
@@ -208,7 +195,6 @@ class Reading:
         return [
             {
                 "model": self.model.label,
-                **({"text": self.of} if self.of else {}),
                 "method": label(method),
                 "target": self.target,
                 "segment": segment,

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
 from erlib.attributions import Attribution, attribute_encoded
+from erlib.explorer.models import Model
+from erlib.explorer.reading import FASTER
+from erlib.explorer.texts import Text
 from erlib.metrics.agreement import kendall
-from erlib.models import Classifier
-from erlib.reading.models import Model
-from erlib.reading.one_text import FASTER
-from erlib.reading.texts import Text
 
 MOST_TEXTS = 200
 FEWEST = 3  # texts that a word must stand in to be listed
 TOP = 10  # words listed for a class
-
-# What was computed once, as long as its model is in memory.
-_KEPT: MutableMapping[Classifier, dict[tuple[tuple[Text, ...], str], list[Attribution]]] = (
-    WeakKeyDictionary()
-)
 
 Watch = Callable[[int, int, str], None]  # steps done, of how many, and what is being done
 
@@ -40,7 +33,6 @@ class Survey:
     """
 
     texts: Sequence[Text]
-    methods: Sequence[str]
     table: pd.DataFrame
     words: pd.DataFrame
 
@@ -50,8 +42,7 @@ def survey(
 ) -> Survey:
     """Read the texts with every model and explain them with every method, at the level of words.
 
-    A method that cannot explain a model is passed over. Scores are computed once for a model that
-    stays open: another order, method or model costs only what is new.
+    A method that cannot explain a model is passed over.
     """
     if any(not model.classes for model in models):
         raise ValueError("a corpus is looked through with classifiers; one of these gives spans")
@@ -76,15 +67,12 @@ def survey(
         encoded = model.classifier.encode(inputs)
         for k, method in enumerate(methods):
             watch(done + 1 + k, steps, f"{method}, {model.label}")
-            kept = _KEPT.setdefault(model.classifier, {})
-            if (which := (tuple(texts), method)) not in kept:
-                try:
-                    kept[which] = attribute_encoded(
-                        model.classifier, encoded, method, options=FASTER.get(method)
-                    )
-                except ValueError:  # it cannot explain this model: the heat maps of a text say why
-                    continue
-            found[m, method] = kept[which]
+            try:
+                found[m, method] = attribute_encoded(
+                    model.classifier, encoded, method, options=FASTER.get(method)
+                )
+            except ValueError:  # it cannot explain this model: the heat maps of a text say why
+                continue
     table = pd.DataFrame(columns).assign(
         error=np.mean(errors, axis=0), confidence=np.mean(sure, axis=0), disagreement=np.nan
     )
@@ -95,7 +83,7 @@ def survey(
         table["disagreement"] = 1 - total / np.where(
             defined.any(axis=0), defined.sum(axis=0), np.nan
         )
-    return Survey(texts, methods, table, _words(models, found))
+    return Survey(texts, table, _words(models, found))
 
 
 def _tau(one: Sequence[Attribution], other: Sequence[Attribution]) -> np.ndarray:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import zip_longest
 from typing import Any
 
 from datasets import Dataset
@@ -69,18 +67,6 @@ def typed(first: str, second: str = "") -> Text:
     if not boxes[0]:
         raise ValueError("no text: type one, or pick one from a corpus")
     return Text(tuple(tuple(words) for words in boxes if words))
-
-
-def differences(one: Text, other: Text) -> tuple[set[Place], set[Place]]:
-    """The words of each text that the other has not, or not there."""
-    found: tuple[set[Place], set[Place]] = (set(), set())
-    for segment, sides in enumerate(zip_longest(one.segments, other.segments, fillvalue=())):
-        matcher = SequenceMatcher(None, *sides, autojunk=False)
-        for what, *ends in matcher.get_opcodes():
-            if what != "equal":
-                for places, start, end in zip(found, ends[::2], ends[1::2], strict=True):
-                    places |= {(segment, word) for word in range(start, end)}
-    return found
 
 
 def offered(corpus: str, source: str, rows: int = OFFERED) -> list[Text]:

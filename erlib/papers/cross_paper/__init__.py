@@ -1,1 +1,0 @@
-"""Every way of training for explanations by every way of judging them, with the truth planted."""
