@@ -16,6 +16,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
+from torch.utils._device import _device_constructors
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.backend_registration import (
     _DummyBackendModule,
@@ -98,7 +99,7 @@ def dispatched(op: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if here and packet not in COPIES:
         refuse_mixture(op, packet, args, tensors)
     goes = torch.device(asked).type == NAME if asked is not None else here
-    if asked is not None:
+    if asked is not None and goes:  # "meta" stays what it is
         kwargs = {**kwargs, "device": torch.device("cpu")}
     inner, options = pytree.tree_map_only(Pretended, lambda t: t.held, (args, kwargs))
     made = LSTM_CELLS.get(packet, op)(*inner, **options)
@@ -177,6 +178,7 @@ class Backend(_DummyBackendModule):
 
 # When this is imported, and not later: with its first backward pass, torch counts its devices.
 _setup_privateuseone_for_python_backend(NAME, backend_module=Backend())
+_device_constructors()  # torch remembers which functions take a device: the true `torch.tensor` too
 
 
 @contextmanager
